@@ -1,0 +1,1 @@
+//! The wasm entry: wakes the islands of a page, nothing else.

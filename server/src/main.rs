@@ -1,0 +1,2 @@
+//! The drainboard command.
+fn main() {}
