@@ -1,0 +1,46 @@
+//! Data and pure rules, without any input or output.
+//!
+//! Everything here is a total function over plain values, so that the server,
+//! the pages and the tests all use the very same rule.
+
+pub mod age;
+pub mod classify;
+pub mod fingerprint;
+pub mod forecast;
+pub mod ids;
+pub mod job;
+pub mod letter;
+pub mod name;
+pub mod park_rate;
+pub mod people;
+pub mod policy;
+pub mod reading;
+pub mod retry;
+pub mod text;
+pub mod verdict;
+
+use serde::Serialize;
+
+/// A value that a person or a program sent and that breaks a rule: names the
+/// field and the rule, so that the answer can be acted on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{field}: {rule}")]
+pub struct FieldError {
+    /// The field as the sender wrote it, for example `jobs[3].kind`.
+    pub field: String,
+    /// The rule it breaks, in a sentence without the field's name.
+    pub rule: String,
+}
+
+impl FieldError {
+    /// An error for `field` that breaks `rule`.
+    pub fn new(field: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self { field: field.into(), rule: rule.into() }
+    }
+
+    /// The same error, seen from the object that holds the field.
+    #[must_use]
+    pub fn within(self, outer: &str) -> Self {
+        Self { field: format!("{outer}.{}", self.field), rule: self.rule }
+    }
+}

@@ -1,0 +1,180 @@
+//! The only door to data.
+//!
+//! Implemented by the server for each database; the same suite of tests runs
+//! on all of them. Every method is one transaction: state, attempt, ending,
+//! audit and answer commit together or not at all. All times come from the
+//! database's clock. Any method may answer `Unavailable` or `Internal`.
+
+use crate::error::StoreError;
+use crate::model::ids::{JobId, TokenId, UserId};
+use crate::model::job::{
+    AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
+};
+use crate::model::letter::{Acted, DeadLetterDetail, LetterAct, LetterFilter, LetterPage};
+use crate::model::name::Name;
+use crate::model::park_rate::{ParkCount, ParkRateQuery};
+use crate::model::people::{Actor, AuditEntry, Role, Scope, Token, User, Viewer};
+use crate::model::policy::{Change, KindPolicy};
+use crate::model::reading::Snapshot;
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+/// Answer of a store.
+pub type Stored<T> = Result<T, StoreError>;
+
+/// What workers and enqueuers do.
+#[async_trait]
+pub trait QueueStore {
+    /// Stores all jobs or none, answers in the order asked. A unique key that
+    /// is held (within the batch too) makes its job a `duplicate` of the holder.
+    async fn enqueue(&self, jobs: &[NewJob]) -> Stored<Vec<EnqueuedJob>>;
+
+    /// Hands out the oldest due jobs, `due_at` then id, each to one claim only.
+    /// First parks a bounded number of jobs whose lease expired with all
+    /// attempts used. Records that the worker was seen.
+    async fn claim(&self, request: &ClaimRequest) -> Stored<Vec<ClaimedJob>>;
+
+    /// Extends the lease, at most to the policy's lease and to
+    /// `max_attempt_seconds` after the claim. Fails with `LeaseLost`, `NotFound`.
+    async fn heartbeat(&self, id: JobId, lease_token: i64, lease_seconds: Option<u32>) -> Stored<DateTime<Utc>>;
+
+    /// Ends an attempt. Fails with `LeaseLost` (counted), `NotFound`, or
+    /// `Invalid` for a reason code outside the kind's set (lease untouched).
+    async fn finish(&self, id: JobId, lease_token: i64, end: AttemptEnd) -> Stored<Ended>;
+
+    /// Calls off a waiting job. Fails with `Conflict` unless it waits.
+    async fn cancel(&self, id: JobId) -> Stored<()>;
+
+    /// Parks up to `limit` jobs whose lease expired with all attempts used;
+    /// answers how many.
+    async fn reap(&self, limit: u32) -> Stored<u64>;
+
+    /// Deletes up to `limit` jobs done, dropped or cancelled longer ago than
+    /// `done_seconds` and letters (with their jobs) resolved longer ago than
+    /// `resolved_seconds`, counts in windows unchanged; answers how many jobs.
+    async fn purge(&self, done_seconds: u32, resolved_seconds: u32, limit: u32) -> Stored<u64>;
+
+    /// The clock that starts the workers says it ran.
+    async fn record_tick(&self, trigger: &Name, every_seconds: u32) -> Stored<()>;
+
+    /// A claim was refused for its token (401).
+    async fn record_refused_poll(&self) -> Stored<()>;
+}
+
+/// What pages and monitors read.
+#[async_trait]
+pub trait PanelStore {
+    /// Everything the panel shows, at one instant of the database.
+    async fn snapshot(&self) -> Stored<Snapshot>;
+
+    /// A page of jobs, newest first.
+    async fn list_jobs(&self, filter: &JobFilter) -> Stored<JobPage>;
+
+    /// One job with its attempts.
+    async fn find_job(&self, id: JobId) -> Stored<Option<JobDetail>>;
+
+    /// Processed and parked per UTC day (and source, and reason code), by day,
+    /// then source, then code; at most 10,000 rows. By reason code a day's
+    /// `processed` repeats in each row, and a day (and source) without any
+    /// parked job has one row whose `reason_code` is `None`.
+    async fn count_park_rate(&self, query: &ParkRateQuery) -> Stored<Vec<ParkCount>>;
+}
+
+/// What people do with dead letters.
+#[async_trait]
+pub trait LetterStore {
+    /// A page of letters, newest first.
+    async fn list_letters(&self, filter: &LetterFilter) -> Stored<LetterPage>;
+
+    /// One letter whole.
+    async fn find_letter(&self, id: crate::model::ids::DeadLetterId) -> Stored<Option<DeadLetterDetail>>;
+
+    /// Acts once: looks up the idempotency key first (same body: the stored
+    /// answer; other body: `Invalid` for `Idempotency-Key`), then the version
+    /// (`Conflict` says who did what meanwhile). Audited in the same transaction.
+    async fn act(&self, act: &LetterAct, actor: &Actor) -> Stored<Acted>;
+}
+
+/// Settings.
+#[async_trait]
+pub trait PolicyStore {
+    /// The policies of all kinds, by kind.
+    async fn list_policies(&self) -> Stored<Vec<KindPolicy>>;
+
+    /// Merges a checked change into a kind's policy (the kind comes into being
+    /// if it is new); pausing and resuming included. Audited.
+    async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy>;
+}
+
+/// People, sessions, tokens, audit. Hashes only: no secret is stored.
+#[async_trait]
+pub trait PeopleStore {
+    /// Whether anybody may sign in yet.
+    async fn count_users(&self) -> Stored<i64>;
+
+    /// The user of that name.
+    async fn find_user(&self, name: &str) -> Stored<Option<User>>;
+
+    /// Adds a user. Fails with `Conflict` if the name is taken. Audited.
+    async fn add_user(&self, name: &Name, role: Role, password_hash: &str, actor: &Actor) -> Stored<UserId>;
+
+    /// Changes role or disables; ends the user's sessions. `NotFound`. Audited.
+    async fn change_user(&self, name: &str, role: Option<Role>, disabled: Option<bool>, actor: &Actor) -> Stored<()>;
+
+    /// Stores the hash of a one-time set-up secret, replacing an older one.
+    async fn put_setup_secret(&self, secret_sha256: &str) -> Stored<()>;
+
+    /// Uses up the set-up secret to add the first admin. `Conflict` when the
+    /// secret is wrong or used, or a user exists. Audited.
+    async fn use_setup_secret(
+        &self,
+        secret_sha256: &str,
+        name: &Name,
+        password_hash: &str,
+        actor: &Actor,
+    ) -> Stored<UserId>;
+
+    /// Starts a session. Audited as `sign_in`.
+    async fn start_session(&self, user: UserId, session_sha256: &str, actor: &Actor) -> Stored<()>;
+
+    /// Who the session belongs to, if it is neither idle for 30 min nor older
+    /// than 12 h and the user is not disabled. `touch` counts as activity.
+    async fn find_session(&self, session_sha256: &str, touch: bool) -> Stored<Option<Viewer>>;
+
+    /// Ends a session; no error if there is none.
+    async fn end_session(&self, session_sha256: &str) -> Stored<()>;
+
+    /// Adds a token. `Conflict` if the name is taken. Audited.
+    async fn add_token(&self, name: &Name, scopes: &[Scope], token_sha256: &str, actor: &Actor) -> Stored<TokenId>;
+
+    /// The token of that hash, if it is not revoked.
+    async fn find_token(&self, token_sha256: &str) -> Stored<Option<Token>>;
+
+    /// The newest audit entries below `before`, at most `limit`.
+    async fn list_audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditEntry>>;
+}
+
+/// All of it, object-safe.
+#[async_trait]
+pub trait Store: QueueStore + PanelStore + LetterStore + PolicyStore + PeopleStore + Send + Sync + 'static {
+    /// Whether the database answers.
+    async fn ping(&self) -> Stored<()>;
+
+    /// The database's clock.
+    async fn now(&self) -> Stored<DateTime<Utc>>;
+
+    /// Closes all connections.
+    async fn close(&self);
+}
+
+#[cfg(test)]
+mod tests {
+    /// Compiles only while the trait is object-safe.
+    #[test]
+    fn the_store_is_object_safe() {
+        fn accepts(_: Option<&dyn super::Store>) -> bool {
+            true
+        }
+        assert!(accepts(None));
+    }
+}
