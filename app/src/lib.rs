@@ -9,4 +9,5 @@
 
 pub mod error;
 pub mod model;
+pub mod panel;
 pub mod store;

@@ -1,1 +1,15 @@
-//! stub
+//! The drainboard server: store, worker API, sign-in, pages, duties, command line.
+//!
+//! Knows `app` (what is shown, and the rules); `app` never knows this crate.
+
+pub mod auth;
+pub mod cli;
+pub mod config;
+pub mod demo;
+pub mod duties;
+pub mod live;
+pub mod site;
+pub mod state;
+pub mod store;
+pub mod web;
+pub mod worker_api;
