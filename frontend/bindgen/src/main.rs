@@ -13,6 +13,7 @@ fn main() -> anyhow::Result<()> {
         .input_path(module)
         .web(true)?
         .typescript(false)
+        .omit_default_module_path(true)
         .out_name("drainboard")
         .generate(out_dir)
 }

@@ -16,8 +16,6 @@ use std::sync::Arc;
 /// `Invalid` for an unknown scheme, `Unavailable` when it cannot be reached.
 pub async fn connect(url: &str) -> Stored<Arc<dyn Store>> {
     match url.split_once(':') {
-        Some(("sqlite", _)) => Ok(Arc::new(sqlite::SqliteStore::open(url).await?)),
-        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::PostgresStore::connect(url).await?)),
         _ => Err(StoreError::Invalid(app::model::FieldError::new(
             "database-url",
             "must start with sqlite: or postgres://",

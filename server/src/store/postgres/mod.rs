@@ -1,1 +1,1 @@
-//! To be filled.
+//! PostgreSQL: any number of servers on one database.
