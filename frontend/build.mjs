@@ -89,30 +89,52 @@ function buildModule() {
 }
 
 // Bundles scripts and styles; answers a list of {logical, name, contents}.
+//
+// What `main.js` loads later is bundled first, each file by itself: then `main.js`
+// names them by their hashes and shares no piece with them that would be one
+// request more for every page.
 async function bundle() {
   step("bundling scripts and styles");
+  const later = await bundleEach([
+    join(work, "drainboard.wasm"),
+    join(work, "bindgen/drainboard.js"),
+    "frontend/js/chart.js",
+  ]);
+  // `import("site:a.js")` imports that file; `import url from "site:a.wasm"` is its URL.
+  const byLogicalName = {
+    name: "site-files",
+    setup(build) {
+      build.onResolve({ filter: /^site:/ }, ({ path, kind }) => {
+        const file = later.find(({ logical }) => `site:${logical}` === path);
+        if (!file) return { errors: [{ text: `there is no site file ${path}` }] };
+        const url = `/site/${file.name}`;
+        return kind === "dynamic-import" ? { path: url, external: true } : { path: url, namespace: "url" };
+      });
+      build.onLoad({ filter: /.*/, namespace: "url" }, ({ path }) => ({ contents: path, loader: "text" }));
+    },
+  };
+  const first = await bundleEach(["frontend/js/main.js", "style/main.css"], [byLogicalName]);
+  return [...first, ...later];
+}
+
+async function bundleEach(entryPoints, plugins = []) {
   const esbuild = await import("esbuild");
   const result = await esbuild.build({
     absWorkingDir: root,
-    entryPoints: ["frontend/js/main.js", "style/main.css"],
+    entryPoints,
     entryNames: "[name]-[hash]",
-    chunkNames: "[name]-[hash]",
     assetNames: "[name]-[hash]",
     outdir: site,
     publicPath: "/site",
     bundle: true,
-    splitting: true,
     minify: true,
     write: false,
     metafile: true,
     format: "esm",
     target: ["es2022", "chrome111", "firefox115", "safari16.4"],
     legalComments: "linked",
-    loader: { ".wasm": "file", ".svg": "dataurl", ".woff2": "file" },
-    alias: {
-      drainboard: join(work, "bindgen/drainboard.js"),
-      "drainboard.wasm": join(work, "drainboard.wasm"),
-    },
+    loader: { ".wasm": "copy", ".svg": "dataurl", ".woff2": "file" },
+    plugins,
     logLevel: "warning",
   });
   return result.outputFiles.map(({ path, contents }) => {

@@ -31,7 +31,7 @@ export class ChartElement extends HTMLElement {
   }
 
   async #draw() {
-    const { Chart } = await import("./chart.js");
+    const { Chart } = await import("site:chart.js");
     if (this.isConnected && !this.#chart) {
       this.#chart = new Chart(this);
     }

@@ -124,7 +124,7 @@ export class Chart {
 // Options can't carry functions, so a custom series names its drawing.
 function drawable(series) {
   return series.type === "custom" && series.renderItem === "interval"
-    ? { ...series, renderItem: interval, encode: { x: 0, y: [1, 2], ...series.encode } }
+    ? { z: 3, ...series, renderItem: interval, encode: { x: 0, y: [1, 2], ...series.encode } }
     : series;
 }
 

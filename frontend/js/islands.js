@@ -3,10 +3,12 @@
 // Does what the inline script of Leptos does, as a module: so the page needs no
 // inline script for it, and the security policy no exception.
 
+import wasm from "site:drainboard.wasm";
+
 // Loads the module and its code side by side, then wakes every island of the page.
-export async function wakeIslands(importModule, wasm) {
+export async function wakeIslands() {
   const code = fetch(wasm);
-  const module = await importModule();
+  const module = await import("site:drainboard.js");
   await module.default({ module_or_path: code });
   module.hydrate();
   await wake(document.body, module);
