@@ -145,7 +145,7 @@ impl Problem {
 
     fn page(&self) -> String {
         let reload = if self.reloads { "<meta http-equiv=\"refresh\" content=\"5\">" } else { "" };
-        let stylesheet = crate::site::asset("app.css");
+        let stylesheet = crate::site::asset("main.css");
         format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">{reload}\
@@ -154,7 +154,7 @@ impl Problem {
              <p><a href=\"{href}\">{label}</a></p></main></body></html>",
             title = escaped(&self.title),
             sentence = escaped(&self.sentence),
-            stylesheet = escaped(&stylesheet),
+            stylesheet = escaped(stylesheet),
             href = escaped(&self.link.0),
             label = escaped(self.link.1),
         )
