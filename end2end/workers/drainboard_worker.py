@@ -55,16 +55,13 @@ class Client:
         for attempt in itertools.count(1):
             try:
                 return self._send(path, body)
-            except ApiError as error:
-                if error.status not in (429, 500, 502, 503, 504) or not keep_trying():
+            except (ApiError, OSError, http.client.HTTPException, ValueError) as error:  # a no, silence, half an answer
+                passing = not isinstance(error, ApiError) or error.status in (429, 500, 502, 503, 504)
+                if not passing or not keep_trying():
                     raise
-                asked, why = error.retry_after_seconds, error
-            except (OSError, http.client.HTTPException, ValueError) as error:  # no answer, or half of one
-                if not keep_trying():
-                    raise
-                asked, why = 0, error
-            log.warning("%s: %s; trying again", path, why)
-            time.sleep(max(asked, min(30, 0.25 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1)))
+                log.warning("%s: %s; trying again", path, error)
+                backoff_seconds = min(30, 0.25 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1)
+                time.sleep(max(backoff_seconds, getattr(error, "retry_after_seconds", 0)))
 
     def _send(self, path, body):
         request = urllib.request.Request(self.base + path, data=None if body is None else json.dumps(body).encode())
