@@ -32,6 +32,9 @@ if [ -z "${CHROMIUM:-}" ]; then
     done
 fi
 
+# What the tests outside of cargo run against.
+export DRAINBOARD_BIN="${DRAINBOARD_BIN:-${CARGO_TARGET_DIR:-$_root/target}/debug/drainboard}"
+
 # Where the Python sample workers find their libraries.
 if [ -x "$_root/target/venv/bin/python" ]; then
     export DRAINBOARD_PYTHON="$_root/target/venv/bin/python"

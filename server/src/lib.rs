@@ -14,3 +14,4 @@ pub mod state;
 pub mod store;
 pub mod web;
 pub mod worker_api;
+pub mod worker_client;

@@ -217,3 +217,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
         deserializer.deserialize_map(OnlyMaps(PhantomData)).map(Object)
     }
 }
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;
