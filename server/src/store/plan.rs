@@ -1,1 +1,323 @@
-//! To be filled.
+//! What ending an attempt leads to, decided once for all databases.
+//!
+//! A store reads a job under its lease, asks here, and writes what the plan
+//! says in the same transaction. Nothing here touches a database.
+
+use app::model::FieldError;
+use app::model::classify::{Category, WORKER_LOST, classify};
+use app::model::fingerprint::{FINGERPRINT_VERSION, fingerprint_text};
+use app::model::ids::DeadLetterId;
+use app::model::job::{AttemptEnd, AttemptOutcome, Ended, FailReport, JobState, RawJson, RefuseReport};
+use app::model::letter::Route;
+use app::model::policy::Policy;
+use app::model::retry::{AfterFailure, FailedAttempt, after_failure, retry_after_seconds};
+use chrono::{DateTime, Utc};
+use sha2::{Digest, Sha256};
+
+/// The job as the store read it, with the policy in force and the database's clock.
+#[derive(Debug, Clone)]
+pub struct Running<'a> {
+    /// Its kind.
+    pub kind: &'a str,
+    /// Number of the attempt that ends.
+    pub attempt: u32,
+    /// Where the cutoff counts from.
+    pub anchor_at: DateTime<Utc>,
+    /// Whether it is a canary.
+    pub is_canary: bool,
+    /// Policy in force.
+    pub policy: &'a Policy,
+    /// The database's clock.
+    pub now: DateTime<Utc>,
+    /// Uniform in [0, 1), for the jitter.
+    pub chance: f64,
+}
+
+/// How the attempt's row ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptRow {
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// Category of a failure.
+    pub category: Option<Category>,
+    /// Failure reason.
+    pub failure_reason: Option<String>,
+    /// Status of the failed call.
+    pub http_status: Option<u16>,
+    /// Code of the failed call.
+    pub error_code: Option<String>,
+    /// Error text.
+    pub error: Option<String>,
+    /// Reason code of a refusal.
+    pub reason_code: Option<String>,
+    /// When the job runs again because of it.
+    pub next_run_at: Option<DateTime<Utc>>,
+    /// What it cost.
+    pub cost_micro_usd: Option<i64>,
+}
+
+/// The letter to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewLetter {
+    /// How the job got here.
+    pub route: Route,
+    /// Reason code of a refusal.
+    pub reason_code: Option<String>,
+    /// Failure reason of an exception.
+    pub failure_reason: Option<String>,
+    /// The field.
+    pub field: Option<String>,
+    /// What the agent quoted.
+    pub evidence: Option<String>,
+    /// Error text.
+    pub error: Option<String>,
+    /// Category of an exception.
+    pub category: Option<Category>,
+    /// Status of the failed call.
+    pub http_status: Option<u16>,
+    /// Code of the failed call.
+    pub error_code: Option<String>,
+    /// The decision context.
+    pub envelope: Option<RawJson>,
+    /// Fingerprint, in hex.
+    pub group_key: String,
+    /// Version of the fingerprint's rule.
+    pub fingerprint_version: u32,
+}
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndPlan {
+    /// New state of the job: waiting, done, dead or dropped.
+    pub state: JobState,
+    /// `run_at` and `due_at` when it waits again.
+    pub run_at: Option<DateTime<Utc>>,
+    /// End of the attempt's row.
+    pub attempt: AttemptRow,
+    /// The letter, exactly when the state is dead.
+    pub letter: Option<NewLetter>,
+    /// Outcome word of the row in `endings`, when the job ended:
+    /// done, refused, evidence_failed, exception or dropped.
+    pub ending: Option<&'static str>,
+}
+
+impl EndPlan {
+    /// The answer of the call, once the letter has its id.
+    pub fn answer(&self, letter_id: Option<DeadLetterId>) -> Ended {
+        let category = self.attempt.category.unwrap_or(Category::Unknown);
+        match (self.state, self.run_at, &self.letter, letter_id) {
+            (JobState::Waiting, Some(run_at), ..) => Ended::Waiting { run_at, category },
+            (JobState::Dead, _, Some(letter), Some(dead_letter_id)) => Ended::Dead {
+                dead_letter_id,
+                route: letter.route,
+                reason_code: letter.reason_code.clone(),
+                field: letter.field.clone(),
+                category: letter.category,
+            },
+            (JobState::Dropped, ..) => Ended::Dropped,
+            _ => Ended::Done,
+        }
+    }
+}
+
+/// Plans the end that a worker reported.
+///
+/// # Errors
+/// A reason code outside the kind's closed set.
+pub fn plan_end(job: &Running<'_>, end: &AttemptEnd) -> Result<EndPlan, FieldError> {
+    match end {
+        AttemptEnd::Done(report) => Ok(EndPlan {
+            state: JobState::Done,
+            run_at: None,
+            attempt: AttemptRow { cost_micro_usd: report.cost_micro_usd, ..ended(AttemptOutcome::Done) },
+            letter: None,
+            ending: Some("done"),
+        }),
+        AttemptEnd::Refuse(report) => plan_refusal(job, report),
+        AttemptEnd::Fail(report) => Ok(plan_failure(job, report)),
+    }
+}
+
+/// Plans the end of an attempt whose lease ran out. `lost_before` counts the
+/// job's earlier attempts that were lost too.
+pub fn plan_lost(job: &Running<'_>, lost_before: u32) -> EndPlan {
+    let times = lost_before + 1;
+    let attempt = AttemptRow {
+        category: Some(Category::Unknown),
+        failure_reason: Some(WORKER_LOST.to_owned()),
+        error: Some(match times {
+            1 => "worker lost, lease expired".to_owned(),
+            n => format!("worker lost, lease expired {n} times"),
+        }),
+        ..ended(AttemptOutcome::Lost)
+    };
+    let failed = FailedAttempt {
+        attempt: job.attempt,
+        category: Category::Unknown,
+        anchor_at: job.anchor_at,
+        now: job.now,
+        retry_after_seconds: None,
+        lease_lost: true,
+    };
+    after(job, attempt, None, after_failure(job.policy, failed, job.chance))
+}
+
+fn plan_refusal(job: &Running<'_>, report: &RefuseReport) -> Result<EndPlan, FieldError> {
+    let codes = &job.policy.reason_codes;
+    if !codes.contains(&report.reason_code) {
+        return Err(FieldError::new("reason_code", format!("must be one of {}", codes.join(", "))));
+    }
+    let attempt = AttemptRow {
+        reason_code: Some(report.reason_code.clone()),
+        cost_micro_usd: report.cost_micro_usd,
+        ..ended(AttemptOutcome::Refused)
+    };
+    // A canary is there to be refused: no person has to look at it.
+    if job.is_canary {
+        return Ok(EndPlan { state: JobState::Done, run_at: None, attempt, letter: None, ending: Some("refused") });
+    }
+    let mut letter = NewLetter {
+        reason_code: Some(report.reason_code.clone()),
+        field: report.field.clone(),
+        evidence: Some(report.evidence.clone()),
+        envelope: report.envelope.clone(),
+        ..letter_of(Route::RefusedByAgent, &attempt)
+    };
+    letter.group_key = group_key(job.kind, &letter);
+    Ok(EndPlan { state: JobState::Dead, run_at: None, attempt, letter: Some(letter), ending: Some("refused") })
+}
+
+fn plan_failure(job: &Running<'_>, report: &FailReport) -> EndPlan {
+    let classified = classify(report.category, report.http_status, report.error_code.as_deref());
+    let attempt = AttemptRow {
+        category: Some(classified.category),
+        failure_reason: Some(classified.reason),
+        http_status: report.http_status,
+        error_code: report.error_code.clone(),
+        error: Some(report.error.clone()),
+        cost_micro_usd: report.cost_micro_usd,
+        ..ended(AttemptOutcome::Failed)
+    };
+    let failed = FailedAttempt {
+        attempt: job.attempt,
+        category: classified.category,
+        anchor_at: job.anchor_at,
+        now: job.now,
+        retry_after_seconds: report.retry_after.as_deref().and_then(|text| retry_after_seconds(text, job.now)),
+        lease_lost: false,
+    };
+    after(job, attempt, report.envelope.clone(), after_failure(job.policy, failed, job.chance))
+}
+
+fn after(job: &Running<'_>, mut attempt: AttemptRow, envelope: Option<RawJson>, next: AfterFailure) -> EndPlan {
+    match next {
+        AfterFailure::Retry { run_at } => {
+            attempt.next_run_at = Some(run_at);
+            EndPlan { state: JobState::Waiting, run_at: Some(run_at), attempt, letter: None, ending: None }
+        }
+        AfterFailure::Drop(_) => {
+            EndPlan { state: JobState::Dropped, run_at: None, attempt, letter: None, ending: Some("dropped") }
+        }
+        AfterFailure::Park(_) => {
+            let mut letter = NewLetter { envelope, ..letter_of(Route::Exception, &attempt) };
+            letter.group_key = group_key(job.kind, &letter);
+            EndPlan { state: JobState::Dead, run_at: None, attempt, letter: Some(letter), ending: Some("exception") }
+        }
+    }
+}
+
+fn ended(outcome: AttemptOutcome) -> AttemptRow {
+    AttemptRow {
+        outcome,
+        category: None,
+        failure_reason: None,
+        http_status: None,
+        error_code: None,
+        error: None,
+        reason_code: None,
+        next_run_at: None,
+        cost_micro_usd: None,
+    }
+}
+
+fn letter_of(route: Route, attempt: &AttemptRow) -> NewLetter {
+    NewLetter {
+        route,
+        reason_code: None,
+        failure_reason: attempt.failure_reason.clone(),
+        field: None,
+        evidence: None,
+        error: attempt.error.clone(),
+        category: attempt.category,
+        http_status: attempt.http_status,
+        error_code: attempt.error_code.clone(),
+        envelope: None,
+        group_key: String::new(),
+        fingerprint_version: FINGERPRINT_VERSION,
+    }
+}
+
+fn group_key(kind: &str, letter: &NewLetter) -> String {
+    let reason = letter.reason_code.as_deref().or(letter.failure_reason.as_deref());
+    let text = fingerprint_text(kind, letter.route, reason, letter.field.as_deref(), letter.error.as_deref());
+    hex(&Sha256::digest(text.as_bytes())[..12])
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(policy: &Policy, attempt: u32) -> Running<'_> {
+        Running {
+            kind: "k",
+            attempt,
+            anchor_at: DateTime::UNIX_EPOCH,
+            is_canary: false,
+            policy,
+            now: DateTime::UNIX_EPOCH,
+            chance: 0.5,
+        }
+    }
+
+    #[test]
+    fn a_failure_waits_and_then_is_parked_with_a_letter() {
+        let policy = Policy::default();
+        let report =
+            AttemptEnd::Fail(FailReport { error: "503".into(), http_status: Some(503), ..FailReport::default() });
+        let first = plan_end(&running(&policy, 1), &report).unwrap();
+        assert_eq!((first.state, first.letter.is_none(), first.ending), (JobState::Waiting, true, None));
+        let last = plan_end(&running(&policy, 3), &report).unwrap();
+        assert_eq!((last.state, last.ending), (JobState::Dead, Some("exception")));
+        assert_eq!(last.letter.unwrap().failure_reason.as_deref(), Some("service_unavailable"));
+    }
+
+    #[test]
+    fn an_unknown_reason_code_lists_the_set() {
+        let policy = Policy::default();
+        let report = RefuseReport {
+            reason_code: "BECAUSE".into(),
+            field: None,
+            evidence: "NOT FOUND".into(),
+            envelope: None,
+            cost_micro_usd: None,
+        };
+        let error = plan_end(&running(&policy, 1), &AttemptEnd::Refuse(report)).unwrap_err();
+        assert_eq!(error.field, "reason_code");
+        assert!(error.rule.contains("TRUNCATED_OR_UNREADABLE"), "{}", error.rule);
+    }
+
+    #[test]
+    fn a_job_that_kills_its_workers_says_how_often() {
+        let policy = Policy::default();
+        let again = plan_lost(&running(&policy, 1), 0);
+        assert_eq!((again.state, again.run_at), (JobState::Waiting, Some(DateTime::UNIX_EPOCH)));
+        let parked = plan_lost(&running(&policy, 3), 2).letter.unwrap();
+        assert_eq!(parked.error.as_deref(), Some("worker lost, lease expired 3 times"));
+        assert_eq!(parked.route, Route::Exception);
+    }
+}
