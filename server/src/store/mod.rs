@@ -1,5 +1,6 @@
 //! The stores: one per database, chosen by the URL's scheme.
 
+pub mod lease;
 pub mod plan;
 pub mod postgres;
 pub mod sqlite;
