@@ -64,12 +64,13 @@ CREATE TABLE jobs (
     CHECK ((finished_at IS NULL) = (state IN ('waiting', 'in_progress')))
 );
 
--- Claims: oldest due first, expired leases among the waiting.
-CREATE INDEX jobs_due ON jobs (due_at, id) WHERE state IN ('waiting', 'in_progress');
--- Expired leases, without a walk through what waits.
-CREATE INDEX jobs_leased ON jobs (due_at, id) WHERE state = 'in_progress';
--- Readings: what waits and what is leased, by kind and time.
-CREATE INDEX jobs_live ON jobs (kind, state, due_at, id) WHERE state IN ('waiting', 'in_progress');
+-- Claims and readings: what waits and what is leased, kind by kind, so that a
+-- long queue of one kind is never walked to find another's. The included columns
+-- let them judge from the index.
+CREATE INDEX jobs_live ON jobs (kind, due_at, id) INCLUDE (state, attempts, canary_reason_code, needs_accept)
+WHERE state IN ('waiting', 'in_progress');
+-- Expired leases, and what each worker holds.
+CREATE INDEX jobs_leased ON jobs (due_at, id) INCLUDE (worker) WHERE state = 'in_progress';
 -- Lists by kind and state, newest first.
 CREATE INDEX jobs_by_kind ON jobs (kind, id);
 CREATE INDEX jobs_by_state ON jobs (state, id);
@@ -89,7 +90,7 @@ CREATE TABLE attempts (
     outcome text COLLATE "C" CHECK (outcome IN ('done', 'refused', 'evidence_failed', 'failed', 'lost')),
     category text COLLATE "C" CHECK (category IN ('transient', 'permanent', 'unknown')),
     failure_reason text COLLATE "C",
-    http_status integer,
+    http_status bigint,
     error_code text,
     error text,
     reason_code text COLLATE "C",
@@ -152,7 +153,7 @@ CREATE TABLE dead_letters (
     evidence text,
     error text,
     category text COLLATE "C" CHECK (category IN ('transient', 'permanent', 'unknown')),
-    http_status integer,
+    http_status bigint,
     error_code text,
     envelope text,
     group_key text COLLATE "C" NOT NULL,
@@ -184,6 +185,8 @@ CREATE TABLE action_keys (
     replay_job_ids text NOT NULL,
     at timestamptz NOT NULL
 );
+
+CREATE INDEX action_keys_by_letter ON action_keys (dead_letter_id);
 
 -- Workers report themselves by calling. Each writes only its own rows, and room
 -- is left in every page so that a new version of a row needs no index entry.

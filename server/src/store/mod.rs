@@ -1,9 +1,20 @@
 //! The stores: one per database, chosen by the URL's scheme.
+//!
+//! What the databases have in common stands beside them: what ending an attempt
+//! leads to ([`plan`]), when a new job runs ([`schedule`]), what rows mean
+//! ([`rows`]), the words of conflicts and of the audit, and which faults pass.
 
-pub mod lease;
+pub mod acting;
+pub mod audit;
+pub mod conflict;
+pub mod fault;
 pub mod plan;
 pub mod postgres;
+pub mod readings;
+pub mod rows;
+pub mod schedule;
 pub mod sqlite;
+pub mod time;
 
 use app::error::StoreError;
 use app::store::{Store, Stored};
@@ -17,6 +28,7 @@ use std::sync::Arc;
 /// `Invalid` for an unknown scheme, `Unavailable` when it cannot be reached.
 pub async fn connect(url: &str) -> Stored<Arc<dyn Store>> {
     match url.split_once(':') {
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::PostgresStore::open(url).await?)),
         _ => Err(StoreError::Invalid(app::model::FieldError::new(
             "database-url",
             "must start with sqlite: or postgres://",

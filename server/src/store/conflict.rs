@@ -1,0 +1,69 @@
+//! What a person or program is told when somebody else was first. The same
+//! words whatever the database.
+
+use app::error::StoreError;
+use app::model::age::clock;
+use app::model::job::JobState;
+use app::model::letter::{DeadLetter, RecoveryAction};
+use chrono::{DateTime, Utc};
+
+/// Why a letter could not be acted on, from what it is now. `now` is the
+/// database's clock.
+pub fn letter_conflict(letter: &DeadLetter, seen_version: i64, now: DateTime<Utc>) -> StoreError {
+    StoreError::Conflict(match &letter.resolution {
+        Some(resolution) => {
+            format!("already {} by {} at {}", past_tense(resolution.action), resolution.by, moment(resolution.at, now))
+        }
+        None => format!(
+            "the dead letter changed meanwhile: it is at version {}, you saw version {seen_version}",
+            letter.version
+        ),
+    })
+}
+
+/// Why a job could not be called off.
+pub fn cancel_conflict(state: JobState) -> StoreError {
+    let stands = match state {
+        JobState::Waiting => "waits again",
+        JobState::InProgress => "is in progress",
+        JobState::Done => "is done",
+        JobState::Dead => "is a dead letter",
+        JobState::Dropped => "was dropped",
+        JobState::Cancelled => "is cancelled already",
+    };
+    StoreError::Conflict(format!("the job {stands}; only a waiting job can be cancelled"))
+}
+
+/// Why a name cannot be given again.
+pub fn name_conflict(what: &str, name: &str) -> StoreError {
+    StoreError::Conflict(format!("there is already a {what} named {name}"))
+}
+
+/// Why a set-up secret was refused; the two cases are told apart by nobody but us.
+pub fn setup_conflict() -> StoreError {
+    StoreError::Conflict("this set-up link is not valid any more: it was used, replaced, or a user exists".to_owned())
+}
+
+fn past_tense(action: RecoveryAction) -> &'static str {
+    match action {
+        RecoveryAction::ApproveAndReplay => "approved and replayed",
+        RecoveryAction::RejectAndClose => "rejected and closed",
+    }
+}
+
+/// The time of day, with the date when it was another day.
+fn moment(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    if at.date_naive() == now.date_naive() { clock(at) } else { format!("{} {}", at.date_naive(), clock(at)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_moment_carries_its_date() {
+        let at: DateTime<Utc> = "2026-07-02T14:02:11Z".parse().unwrap();
+        assert_eq!(moment(at, at), "14:02:11 UTC");
+        assert_eq!(moment(at, at + chrono::TimeDelta::days(1)), "2026-07-02 14:02:11 UTC");
+    }
+}

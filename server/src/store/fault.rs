@@ -1,0 +1,131 @@
+//! What goes wrong inside a store, sorted once into what a caller can act on.
+
+use app::error::StoreError;
+use app::model::FieldError;
+use sqlx::migrate::MigrateError;
+
+/// Inside a store, `?` works on the database's errors and on our own answers alike.
+#[derive(Debug)]
+pub enum Fault {
+    /// An answer for the caller.
+    Answer(StoreError),
+    /// The database failed.
+    Database(sqlx::Error),
+}
+
+/// Answer of a function inside a store.
+pub type Tried<T> = Result<T, Fault>;
+
+impl Fault {
+    /// Stored data breaks a rule of ours.
+    pub fn corrupt(what: &str, value: &str) -> Self {
+        Self::Answer(StoreError::Internal(format!("the database holds an unknown {what}: {value:?}")))
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Answer(error)
+    }
+}
+
+impl From<FieldError> for Fault {
+    fn from(error: FieldError) -> Self {
+        Self::Answer(StoreError::Invalid(error))
+    }
+}
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Answer(StoreError::Internal(format!("stored JSON cannot be read: {error}")))
+    }
+}
+
+impl From<MigrateError> for Fault {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) => Self::Database(error),
+            MigrateError::VersionMissing(version) => Self::Answer(StoreError::Internal(format!(
+                "the database's schema (version {version}) is newer than this binary knows; install a newer drainboard"
+            ))),
+            error => Self::Answer(StoreError::Internal(format!("the schema cannot be migrated: {error}"))),
+        }
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Answer(error) => error,
+            Fault::Database(error) if is_passing(&error) => Self::Unavailable(error.to_string()),
+            Fault::Database(error) => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+/// Whether the same call may work later: the database is away, busy, full or
+/// shutting down, rather than asked something wrong.
+fn is_passing(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => true,
+        sqlx::Error::Database(error) => {
+            let code = error.code().unwrap_or_default();
+            if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
+                is_passing_in_sqlite(&code)
+            } else {
+                is_passing_in_postgres(&code)
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Busy, locked, read-only, I/O error, full, cannot open; extended codes carry
+/// the primary one in their low byte.
+fn is_passing_in_sqlite(code: &str) -> bool {
+    code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 8 | 10 | 13 | 14))
+}
+
+/// Connection lost, out of resources, shutting down, deadlock or serialization
+/// failure, lock or statement timed out, a standby that cannot write.
+fn is_passing_in_postgres(code: &str) -> bool {
+    ["08", "53", "57"].iter().any(|class| code.starts_with(class))
+        || matches!(code, "40001" | "40P01" | "55P03" | "25006" | "25P03")
+}
+
+/// Whether the statement broke a uniqueness rule.
+pub fn is_duplicate(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_told_from_what_is_wrong() {
+        for code in ["5", "261", "517", "6", "10", "13", "14", "2570"] {
+            assert!(is_passing_in_sqlite(code), "{code}");
+        }
+        for code in ["1", "11", "19", "1555", "2067", ""] {
+            assert!(!is_passing_in_sqlite(code), "{code}");
+        }
+        for code in ["08006", "57P01", "57014", "53300", "40P01", "55P03"] {
+            assert!(is_passing_in_postgres(code), "{code}");
+        }
+        assert!(!is_passing_in_postgres("23505"));
+        assert!(matches!(StoreError::from(Fault::from(sqlx::Error::PoolTimedOut)), StoreError::Unavailable(_)));
+        assert!(matches!(StoreError::from(Fault::from(sqlx::Error::RowNotFound)), StoreError::Internal(_)));
+    }
+}

@@ -1,0 +1,372 @@
+//! Rows as both databases return them, and what they mean.
+//!
+//! Integers are 64 bits wide, times are [`At`], words are text: a query casts
+//! where its columns are narrower. Nothing here runs a query.
+
+use crate::store::fault::{Fault, Tried};
+use crate::store::time::{At, time};
+use app::model::classify::Category;
+use app::model::ids::{DeadLetterId, JobId, TokenId, UserId};
+use app::model::job::{Attempt, AttemptOutcome, JobDetail, JobState, JobSummary, RawJson, ReplayMode};
+use app::model::letter::{
+    DeadLetter, DeadLetterDetail, LetterStatus, RecoveryAction, Replay, Resolution, Route, recovery_options,
+};
+use app::model::people::{AuditEntry, Role, Scope, Token, User};
+use chrono::{DateTime, Utc};
+use sqlx::FromRow;
+
+/// A job as a list shows it.
+#[derive(Debug, FromRow)]
+pub struct StoredJob {
+    pub(super) id: i64,
+    pub(super) kind: String,
+    pub(super) source: String,
+    pub(super) tenant: Option<String>,
+    pub(super) state: String,
+    pub(super) attempts: i64,
+    pub(super) max_attempts: i64,
+    pub(super) due_at: Option<At>,
+    pub(super) enqueued_at: At,
+    pub(super) finished_at: Option<At>,
+    pub(super) worker: Option<String>,
+    pub(super) verdict: Option<String>,
+    pub(super) last_error: Option<String>,
+}
+
+impl StoredJob {
+    /// The job, with `last_error` as the query cut it.
+    pub fn summary(self) -> Tried<JobSummary> {
+        let state = job_state(&self.state)?;
+        let due_at = time(self.due_at);
+        Ok(JobSummary {
+            id: JobId(self.id),
+            kind: self.kind,
+            source: self.source,
+            tenant: self.tenant,
+            state,
+            attempts: narrow(self.attempts),
+            max_attempts: narrow(self.max_attempts),
+            due_at,
+            enqueued_at: self.enqueued_at.0,
+            finished_at: time(self.finished_at),
+            worker: self.worker,
+            lease_expires_at: due_at.filter(|_| state == JobState::InProgress),
+            verdict: self.verdict,
+            last_error: self.last_error,
+        })
+    }
+}
+
+/// A job with all it carries, its attempts aside.
+#[derive(Debug, FromRow)]
+pub struct StoredJobDetail {
+    #[sqlx(flatten)]
+    pub(super) job: StoredJob,
+    pub(super) payload: Option<String>,
+    pub(super) payload_ref: Option<String>,
+    pub(super) payload_sha256: Option<String>,
+    pub(super) received_at: Option<At>,
+    pub(super) upstream_handoffs: Option<String>,
+    pub(super) run_at: At,
+    pub(super) anchor_at: At,
+    pub(super) unique_key: Option<String>,
+    pub(super) trace_id: Option<String>,
+    pub(super) is_canary: bool,
+    pub(super) replay_of: Option<i64>,
+    pub(super) dead_letter_id: Option<i64>,
+    pub(super) reason: Option<String>,
+    pub(super) result: Option<String>,
+    pub(super) evidence: Option<String>,
+    pub(super) field_values: Option<String>,
+    pub(super) source_text: Option<String>,
+}
+
+impl StoredJobDetail {
+    /// The job with its attempts, read at `as_of`.
+    pub fn detail(self, attempts: Vec<StoredAttempt>, as_of: DateTime<Utc>) -> Tried<JobDetail> {
+        Ok(JobDetail {
+            summary: self.job.summary()?,
+            payload: json(self.payload),
+            payload_ref: self.payload_ref,
+            payload_sha256: self.payload_sha256,
+            received_at: time(self.received_at),
+            upstream_handoffs: json(self.upstream_handoffs),
+            run_at: self.run_at.0,
+            anchor_at: Some(self.anchor_at.0),
+            unique_key: self.unique_key,
+            trace_id: self.trace_id,
+            canary: self.is_canary,
+            replay_of: self.replay_of.map(DeadLetterId),
+            dead_letter_id: self.dead_letter_id.map(DeadLetterId),
+            reason: self.reason,
+            result: json(self.result),
+            evidence: json(self.evidence),
+            values: json(self.field_values),
+            source_text: self.source_text,
+            attempt_history: attempt_history(attempts)?,
+            as_of,
+        })
+    }
+}
+
+/// One attempt.
+#[derive(Debug, FromRow)]
+pub struct StoredAttempt {
+    pub(super) attempt: i64,
+    pub(super) worker: String,
+    pub(super) claimed_at: At,
+    pub(super) ended_at: Option<At>,
+    pub(super) outcome: Option<String>,
+    pub(super) category: Option<String>,
+    pub(super) failure_reason: Option<String>,
+    pub(super) http_status: Option<i64>,
+    pub(super) error_code: Option<String>,
+    pub(super) error: Option<String>,
+    pub(super) reason_code: Option<String>,
+    pub(super) next_run_at: Option<At>,
+}
+
+fn attempt_history(attempts: Vec<StoredAttempt>) -> Tried<Vec<Attempt>> {
+    attempts
+        .into_iter()
+        .map(|row| {
+            Ok(Attempt {
+                attempt: narrow(row.attempt),
+                worker: row.worker,
+                claimed_at: row.claimed_at.0,
+                ended_at: time(row.ended_at),
+                outcome: row.outcome.as_deref().map(attempt_outcome).transpose()?,
+                category: category(row.category.as_deref()),
+                failure_reason: row.failure_reason,
+                http_status: http_status(row.http_status),
+                error_code: row.error_code,
+                error: row.error,
+                reason_code: row.reason_code,
+                next_run_at: time(row.next_run_at),
+            })
+        })
+        .collect()
+}
+
+/// A letter as a list shows it.
+#[derive(Debug, FromRow)]
+pub struct StoredLetter {
+    pub(super) id: i64,
+    pub(super) job_id: i64,
+    pub(super) kind: String,
+    pub(super) source: String,
+    pub(super) tenant: Option<String>,
+    pub(super) route: String,
+    pub(super) reason_code: Option<String>,
+    pub(super) failure_reason: Option<String>,
+    pub(super) field: Option<String>,
+    pub(super) evidence: Option<String>,
+    pub(super) error: Option<String>,
+    pub(super) category: Option<String>,
+    pub(super) http_status: Option<i64>,
+    pub(super) error_code: Option<String>,
+    pub(super) group_key: String,
+    pub(super) status: String,
+    pub(super) version: i64,
+    pub(super) dead_lettered_at: At,
+    pub(super) resolution: Option<String>,
+    pub(super) resolved_by: Option<String>,
+    pub(super) resolved_at: Option<At>,
+    pub(super) note: Option<String>,
+}
+
+impl StoredLetter {
+    /// The letter, with `error` as the query cut it.
+    pub fn letter(self) -> Tried<DeadLetter> {
+        let status = LetterStatus::from_word(&self.status).ok_or_else(|| Fault::corrupt("status", &self.status))?;
+        let resolution = match (self.resolution, self.resolved_by, self.resolved_at) {
+            (Some(word), Some(by), Some(At(at))) => {
+                let action = RecoveryAction::from_word(&word).ok_or_else(|| Fault::corrupt("action", &word))?;
+                Some(Resolution { action, by, at, note: self.note })
+            }
+            _ => None,
+        };
+        Ok(DeadLetter {
+            id: DeadLetterId(self.id),
+            job_id: JobId(self.job_id),
+            kind: self.kind,
+            source: self.source,
+            tenant: self.tenant,
+            route: Route::from_word(&self.route).ok_or_else(|| Fault::corrupt("route", &self.route))?,
+            reason_code: self.reason_code,
+            failure_reason: self.failure_reason,
+            field: self.field,
+            evidence: self.evidence,
+            error: self.error,
+            category: category(self.category.as_deref()),
+            http_status: http_status(self.http_status),
+            error_code: self.error_code,
+            status,
+            resolution,
+            dead_lettered_at: self.dead_lettered_at.0,
+            group: self.group_key,
+            version: self.version,
+            recovery_options: recovery_options(status),
+        })
+    }
+}
+
+/// A letter with what it and its job carry.
+#[derive(Debug, FromRow)]
+pub struct StoredLetterDetail {
+    #[sqlx(flatten)]
+    pub(super) letter: StoredLetter,
+    pub(super) payload: Option<String>,
+    pub(super) payload_ref: Option<String>,
+    pub(super) upstream_handoffs: Option<String>,
+    pub(super) envelope: Option<String>,
+}
+
+impl StoredLetterDetail {
+    /// The letter whole, read at `as_of`.
+    pub fn detail(
+        self,
+        attempts: Vec<StoredAttempt>,
+        replays: Vec<StoredReplay>,
+        as_of: DateTime<Utc>,
+    ) -> Tried<DeadLetterDetail> {
+        Ok(DeadLetterDetail {
+            letter: self.letter.letter()?,
+            payload: json(self.payload),
+            payload_ref: self.payload_ref,
+            upstream_handoffs: json(self.upstream_handoffs),
+            envelope: json(self.envelope),
+            attempt_history: attempt_history(attempts)?,
+            replays: replays.into_iter().map(StoredReplay::replay).collect::<Tried<_>>()?,
+            as_of,
+        })
+    }
+}
+
+/// A replay made from a letter.
+#[derive(Debug, FromRow)]
+pub struct StoredReplay {
+    pub(super) id: i64,
+    pub(super) replay_mode: String,
+    pub(super) state: String,
+}
+
+impl StoredReplay {
+    fn replay(self) -> Tried<Replay> {
+        Ok(Replay { job_id: JobId(self.id), mode: replay_mode(&self.replay_mode)?, state: job_state(&self.state)? })
+    }
+}
+
+/// A person.
+#[derive(Debug, FromRow)]
+pub struct StoredUser {
+    pub(super) id: i64,
+    pub(super) name: String,
+    pub(super) role: String,
+    pub(super) password_hash: String,
+    pub(super) disabled: bool,
+}
+
+impl StoredUser {
+    /// The person.
+    pub fn user(self) -> Tried<User> {
+        Ok(User {
+            id: UserId(self.id),
+            role: role(&self.role)?,
+            name: self.name,
+            password_hash: self.password_hash,
+            disabled: self.disabled,
+        })
+    }
+}
+
+/// A bearer token.
+#[derive(Debug, FromRow)]
+pub struct StoredToken {
+    pub(super) id: i64,
+    pub(super) name: String,
+    pub(super) scopes: String,
+}
+
+impl StoredToken {
+    /// The token; a scope this binary does not know gives nothing.
+    pub fn token(self) -> Token {
+        let scopes = self.scopes.split(',').filter_map(Scope::from_word).collect();
+        Token { id: TokenId(self.id), name: self.name, scopes }
+    }
+}
+
+/// One audited act.
+#[derive(Debug, FromRow)]
+pub struct StoredAudit {
+    pub(super) seq: i64,
+    pub(super) at: At,
+    pub(super) actor: String,
+    pub(super) action: String,
+    pub(super) subject: String,
+    pub(super) details: Option<String>,
+    pub(super) address: Option<String>,
+}
+
+impl StoredAudit {
+    /// The entry.
+    pub fn entry(self) -> AuditEntry {
+        AuditEntry {
+            seq: self.seq,
+            at: self.at.0,
+            actor: self.actor,
+            action: self.action,
+            subject: self.subject,
+            details: self.details,
+            address: self.address,
+        }
+    }
+}
+
+/// Scopes as a column holds them: words in order, with commas.
+pub fn scope_list(scopes: &[Scope]) -> String {
+    let sorted: std::collections::BTreeSet<Scope> = scopes.iter().copied().collect();
+    sorted.into_iter().map(Scope::as_str).collect::<Vec<_>>().join(",")
+}
+
+/// The state of a stored word.
+pub fn job_state(word: &str) -> Tried<JobState> {
+    JobState::from_word(word).ok_or_else(|| Fault::corrupt("state", word))
+}
+
+/// The replay mode of a stored word.
+pub fn replay_mode(word: &str) -> Tried<ReplayMode> {
+    [ReplayMode::Current, ReplayMode::Pinned]
+        .into_iter()
+        .find(|mode| mode.as_str() == word)
+        .ok_or_else(|| Fault::corrupt("replay mode", word))
+}
+
+/// The role of a stored word.
+pub fn role(word: &str) -> Tried<Role> {
+    Role::from_word(word).ok_or_else(|| Fault::corrupt("role", word))
+}
+
+/// The category of an optional stored word.
+pub fn category(word: Option<&str>) -> Option<Category> {
+    word.map(Category::from_stored)
+}
+
+/// JSON that was checked when it was stored.
+pub fn json(text: Option<String>) -> Option<RawJson> {
+    text.map(RawJson::stored)
+}
+
+/// A stored count or number of seconds, which is never negative.
+pub fn narrow(number: i64) -> u32 {
+    u32::try_from(number.max(0)).unwrap_or(u32::MAX)
+}
+
+/// A stored HTTP status.
+pub fn http_status(number: Option<i64>) -> Option<u16> {
+    number.and_then(|number| u16::try_from(number).ok())
+}
+
+fn attempt_outcome(word: &str) -> Tried<AttemptOutcome> {
+    AttemptOutcome::from_word(word).ok_or_else(|| Fault::corrupt("outcome", word))
+}
