@@ -57,9 +57,12 @@ CREATE TABLE jobs (
 ) STRICT;
 
 -- Claims: oldest due first, expired leases among the waiting.
-CREATE INDEX jobs_due ON jobs (due_at, id) WHERE state IN ('waiting', 'in_progress');
--- Readings: what waits and what is leased, by kind and time.
-CREATE INDEX jobs_live ON jobs (kind, state, due_at, id) WHERE state IN ('waiting', 'in_progress');
+-- Kind by kind, so that a long queue of one kind is never walked to find another's.
+-- The last two columns let readings count from the index alone.
+CREATE INDEX jobs_live ON jobs (kind, state, due_at, id, attempts, canary_reason_code)
+WHERE state IN ('waiting', 'in_progress');
+-- Expired leases, and what each worker holds.
+CREATE INDEX jobs_leased ON jobs (due_at, id, worker) WHERE state = 'in_progress';
 -- Lists by kind and state, newest first.
 CREATE INDEX jobs_by_kind ON jobs (kind, id);
 CREATE INDEX jobs_by_state ON jobs (state, id);
@@ -93,7 +96,6 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_ended ON attempts (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX attempts_failed ON attempts (ended_at) WHERE outcome IN ('failed', 'lost');
-CREATE INDEX attempts_succeeded ON attempts (ended_at) WHERE outcome IN ('done', 'refused', 'evidence_failed');
 
 -- What a done job said beside its verdict.
 CREATE TABLE results (
@@ -126,6 +128,9 @@ CREATE TABLE endings (
 ) STRICT;
 
 CREATE INDEX endings_by_kind ON endings (kind, at, outcome) WHERE is_canary = 0;
+-- The last success, which must outlive the purge of its job.
+CREATE INDEX endings_succeeded ON endings (at)
+WHERE is_canary = 0 AND outcome IN ('done', 'refused', 'evidence_failed');
 CREATE INDEX endings_park_rate ON endings (at, source, outcome, reason_code) WHERE is_canary = 0 AND is_replay = 0;
 
 CREATE TABLE dead_letters (
@@ -170,6 +175,8 @@ CREATE TABLE action_keys (
     replay_job_ids TEXT NOT NULL,
     at INTEGER NOT NULL
 ) STRICT;
+
+CREATE INDEX action_keys_by_letter ON action_keys (dead_letter_id);
 
 -- Workers report themselves by calling. Each writes only its own rows.
 CREATE TABLE workers (

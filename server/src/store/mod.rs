@@ -28,6 +28,7 @@ use std::sync::Arc;
 /// `Invalid` for an unknown scheme, `Unavailable` when it cannot be reached.
 pub async fn connect(url: &str) -> Stored<Arc<dyn Store>> {
     match url.split_once(':') {
+        Some(("sqlite", path)) => Ok(Arc::new(sqlite::SqliteStore::open(path).await?)),
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::PostgresStore::open(url).await?)),
         _ => Err(StoreError::Invalid(app::model::FieldError::new(
             "database-url",

@@ -1,1 +1,252 @@
 //! SQLite: one file, one writer.
+//!
+//! All writes go through a single connection, and every write transaction takes
+//! the write lock when it starts: no transaction begins as a reader and is then
+//! refused. Reads have connections of their own that cannot write.
+
+mod act;
+mod claim;
+mod duties;
+mod enqueue;
+mod finish;
+mod jobs;
+mod letters;
+mod panel;
+mod park_rate;
+mod people;
+mod policies;
+mod queue;
+mod sessions;
+mod snapshot;
+
+use crate::store::fault::Tried;
+use crate::store::time::At;
+use app::error::StoreError;
+use app::model::FieldError;
+use app::store::{Store, Stored};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Sqlite, Transaction};
+use std::io::ErrorKind;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+static MIGRATOR: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+/// Below this, two connections that checkpoint at once may damage the file.
+const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
+/// How long a statement waits for another process's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call waits for a connection before it says that the database is away.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Readings, pages and look-ups that run side by side.
+const READERS: u32 = 6;
+/// Bytes the write-ahead log is cut back to once it is checkpointed.
+const LOG_BYTES: &str = "67108864";
+/// The database's clock, in microseconds (to the millisecond).
+const NOW: &str = "SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000";
+/// The same, as the first read of a table, so that the clock is read at or
+/// after the instant that the transaction sees.
+const NOW_OF_SNAPSHOT: &str =
+    "SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 FROM (SELECT count(*) FROM kinds)";
+
+/// The queue database in one file.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl SqliteStore {
+    /// Opens or creates the file at `path` and applies migrations. A new file
+    /// can be read by its owner alone.
+    ///
+    /// # Errors
+    /// `Invalid` for a path that names no file, `Unavailable` when it cannot be
+    /// opened, `Internal` for a newer schema or an older SQLite than is known.
+    pub async fn open(path: &str) -> Stored<Self> {
+        let path = file_path(path)?;
+        create_private(&path)?;
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(false)
+            .busy_timeout(BUSY_TIMEOUT)
+            .statement_cache_capacity(200)
+            .foreign_keys(true);
+        let writing = options
+            .clone()
+            .journal_mode(SqliteJournalMode::Wal)
+            // An enqueue that was answered must survive a power cut.
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("journal_size_limit", LOG_BYTES);
+        let writer = pool(1).connect_with(writing).await.map_err(cannot_open(&path))?;
+        prepare(&writer).await?;
+        let reading = options.pragma("query_only", "ON");
+        let readers = pool(READERS).connect_with(reading).await.map_err(cannot_open(&path))?;
+        Ok(Self { writer, readers })
+    }
+
+    /// A transaction that holds the write lock.
+    async fn write(&self) -> Tried<Tx> {
+        let mut inner = self.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let At(now) = sqlx::query_scalar(NOW).fetch_one(&mut *inner).await?;
+        Ok(Tx { inner, now })
+    }
+
+    /// A transaction that sees one instant.
+    async fn read(&self) -> Tried<Tx> {
+        let mut inner = self.readers.begin().await?;
+        let At(now) = sqlx::query_scalar(NOW_OF_SNAPSHOT).fetch_one(&mut *inner).await?;
+        Ok(Tx { inner, now })
+    }
+}
+
+/// A transaction with the database's clock at its start. Dropped without a
+/// commit, it leaves no trace.
+struct Tx {
+    inner: Transaction<'static, Sqlite>,
+    now: DateTime<Utc>,
+}
+
+impl Tx {
+    async fn commit(self) -> Tried<()> {
+        Ok(self.inner.commit().await?)
+    }
+}
+
+impl Deref for Tx {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.inner
+    }
+}
+
+/// Checks the library and brings the schema up to date, one process at a time.
+async fn prepare(writer: &SqlitePool) -> Stored<()> {
+    let migrate = async {
+        let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+        let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut *tx).await?;
+        if is_too_old(&version) {
+            return Err(StoreError::Internal(format!(
+                "SQLite {version} is too old: below 3.51.3 it can damage the file while checkpointing"
+            ))
+            .into());
+        }
+        MIGRATOR.run_direct(None, &mut *tx, false).await?;
+        tx.commit().await?;
+        Tried::Ok(())
+    };
+    Ok(migrate.await?)
+}
+
+fn pool(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .min_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .idle_timeout(None)
+        .max_lifetime(None)
+}
+
+/// The file behind what follows `sqlite:`.
+fn file_path(path: &str) -> Result<String, FieldError> {
+    let path = path.strip_prefix("//").unwrap_or(path);
+    match path {
+        "" => Err(FieldError::new("database-url", "must name a file, such as sqlite:drainboard.db")),
+        _ if path.starts_with(':') => {
+            Err(FieldError::new("database-url", "must name a file: a database in memory would lose every job"))
+        }
+        // SQLite would read this as a URI with settings of its own.
+        _ if path.starts_with("file:") => Ok(format!("./{path}")),
+        _ => Ok(path.to_owned()),
+    }
+}
+
+fn create_private(path: &str) -> Stored<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(StoreError::Unavailable(format!("cannot create {path}: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cannot_open(path: &str) -> impl FnOnce(sqlx::Error) -> StoreError {
+    move |error| StoreError::Unavailable(format!("cannot open {path}: {error}"))
+}
+
+fn is_too_old(version: &str) -> bool {
+    let parts: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
+    parts.as_slice() < OLDEST_SQLITE.as_slice()
+}
+
+/// A list for `json_each`.
+fn json_list<T: serde::Serialize>(items: &[T]) -> Tried<String> {
+    Ok(serde_json::to_string(items)?)
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn ping(&self) -> Stored<()> {
+        let answered = async {
+            sqlx::query_scalar::<_, At>(NOW_OF_SNAPSHOT).fetch_one(&self.readers).await?;
+            // Takes the write lock and changes nothing.
+            self.writer.begin_with("BEGIN IMMEDIATE").await?.rollback().await?;
+            Tried::Ok(())
+        };
+        Ok(answered.await?)
+    }
+
+    async fn now(&self) -> Stored<DateTime<Utc>> {
+        let read = async { Tried::Ok(sqlx::query_scalar::<_, At>(NOW).fetch_one(&self.readers).await?.0) };
+        Ok(read.await?)
+    }
+
+    async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        for (version, too_old) in
+            [("3.51.3", false), ("3.51.2", true), ("3.9.9", true), ("3.100.0", false), ("4.0.0", false), ("", true)]
+        {
+            assert_eq!(is_too_old(version), too_old, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_url_must_name_a_file() {
+        for (path, file) in [
+            ("drainboard.db", Some("drainboard.db")),
+            ("///var/lib/q.db", Some("/var/lib/q.db")),
+            ("file:q.db?mode=ro", Some("./file:q.db?mode=ro")),
+            (":memory:", None),
+            ("//:memory:", None),
+            ("", None),
+        ] {
+            assert_eq!(file_path(path).ok().as_deref(), file, "{path}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// What every browser test starts from: a server, a way to sign in, and a page
+// that must stay silent in the console and inside its content security policy.
+
+import { type Page, test as base, expect } from "@playwright/test";
+import { PASSWORD, type PEOPLE, Server } from "./server.js";
+
+type PerTest = { signIn: (name: keyof typeof PEOPLE, page?: Page) => Promise<void>; complaints: string[] };
+type PerWorker = { server: Server };
+
+export const test = base.extend<PerTest, PerWorker>({
+  server: [
+    async ({}, use) => {
+      const server = await Server.start();
+      await use(server);
+      await server.stop();
+    },
+    { scope: "worker" },
+  ],
+
+  // A test that takes the server away on purpose empties the list afterwards.
+  complaints: [
+    async ({ page }, use) => {
+      const complaints: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+      });
+      page.on("pageerror", (error) => complaints.push(String(error)));
+      await use(complaints);
+      expect(complaints, "console errors and policy violations").toEqual([]);
+    },
+    { auto: true },
+  ],
+
+  signIn: async ({ page, server }, use) => {
+    await use(async (name, other = page) => {
+      await other.goto(`${server.url}/login`);
+      await other.locator("input[name=username]").fill(name);
+      await other.locator("input[name=password]").fill(PASSWORD);
+      await other.locator("form[action='/login'] button").click();
+      await other.waitForURL((url) => url.pathname !== "/login");
+    });
+  },
+});
+
+export { expect };

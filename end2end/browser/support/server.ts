@@ -1,0 +1,123 @@
+// A real `drainboard serve` on a database of its own, with a person of each
+// role and a token that may do everything.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const BINARY = process.env.DRAINBOARD_BIN ?? resolve(import.meta.dirname, "../../../target/debug/drainboard");
+
+export const PASSWORD = "correct horse battery";
+export const PEOPLE = { olga: "on-call", mila: "reviewer", ada: "admin" } as const;
+
+export class Server {
+  readonly url: string;
+  readonly token: string;
+  private process?: ChildProcess;
+  private log = "";
+
+  private constructor(
+    private readonly folder: string,
+    private readonly port: number,
+  ) {
+    this.url = `http://127.0.0.1:${port}`;
+    for (const [name, role] of Object.entries(PEOPLE)) {
+      this.command(["user", "add", name, "--role", role, "--password-stdin"], PASSWORD);
+    }
+    this.token = this.command(["token", "create", "--name", "tests", "--scope", "enqueue,work,read,review,admin"]).trim();
+  }
+
+  static async start(): Promise<Server> {
+    const server = new Server(mkdtempSync(join(tmpdir(), "drainboard-browser-")), await freePort());
+    await server.up();
+    return server;
+  }
+
+  /** Starts the process and waits until it is ready. */
+  async up(): Promise<void> {
+    const child = spawn(BINARY, ["serve", "--listen", `127.0.0.1:${this.port}`], { env: this.env(), stdio: "pipe" });
+    this.process = child;
+    child.stderr?.on("data", (data) => (this.log += data));
+    child.stdout?.on("data", (data) => (this.log += data));
+    const deadline = Date.now() + 20_000;
+    while (Date.now() < deadline) {
+      const ready = await fetch(`${this.url}/readyz`).catch(() => undefined);
+      if (ready?.ok) return;
+      if (child.exitCode !== null) break;
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    throw new Error(`the server did not become ready:\n${this.log}`);
+  }
+
+  /** Kills the process as a crash would. */
+  async kill(): Promise<void> {
+    const child = this.process;
+    if (!child || child.exitCode !== null) return;
+    const gone = new Promise((done) => child.once("exit", done));
+    child.kill("SIGKILL");
+    await gone;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** One command line of the binary on this database; answers standard output. */
+  command(args: string[], input = ""): string {
+    return execFileSync(BINARY, args, { env: this.env(), input, encoding: "utf8", stdio: ["pipe", "pipe", "pipe"] });
+  }
+
+  /** One call of the worker API; fails on anything but success. */
+  async api<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  async enqueue(kind: string, count: number, more: object = {}): Promise<string[]> {
+    const jobs = Array.from({ length: count }, () => ({ kind, source: "trip-import", payload: { id: 1 }, ...more }));
+    const answer = await this.api<{ jobs: { id: string }[] }>("POST", "/jobs", { jobs });
+    return answer.jobs.map((job) => job.id);
+  }
+
+  async claim(kind: string, limit = 1, worker = "w-eu-1"): Promise<Claimed[]> {
+    return (await this.api<{ jobs: Claimed[] }>("POST", "/claim", { worker, kinds: [kind], limit })).jobs;
+  }
+
+  end<T = unknown>(job: Claimed, how: "done" | "refuse" | "fail", body: object = {}): Promise<T> {
+    return this.api("POST", `/jobs/${job.id}/${how}`, { lease_token: job.lease_token, ...body });
+  }
+
+  /** A letter that the agent refused; answers its id. */
+  async refused(kind: string, more: object = {}): Promise<string> {
+    await this.enqueue(kind, 1, { source: "supplier-email-ingest", ...more });
+    const [job] = await this.claim(kind);
+    const body = { reason_code: "MISSING_REQUIRED_FIELD", field: "currency", evidence: "NOT FOUND" };
+    return (await this.end<{ dead_letter_id: string }>(job, "refuse", body)).dead_letter_id;
+  }
+
+  private env(): NodeJS.ProcessEnv {
+    return { ...process.env, DRAINBOARD_DATABASE_URL: `sqlite:${join(this.folder, "drainboard.db")}` };
+  }
+}
+
+export type Claimed = { id: string; lease_token: number };
+
+function freePort(): Promise<number> {
+  return new Promise((done, failed) => {
+    const probe = createServer();
+    probe.once("error", failed);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => done(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}

@@ -1,0 +1,67 @@
+//! Settings of kinds.
+
+use super::{SqliteStore, people};
+use crate::store::audit::Entry;
+use crate::store::fault::Tried;
+use crate::store::time::At;
+use app::model::name::Name;
+use app::model::people::Actor;
+use app::model::policy::{Change, KindPolicy, Policy, merged};
+use app::store::{PolicyStore, Stored};
+use async_trait::async_trait;
+
+#[async_trait]
+impl PolicyStore for SqliteStore {
+    async fn list_policies(&self) -> Stored<Vec<KindPolicy>> {
+        Ok(self.read_policies().await?)
+    }
+
+    async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy> {
+        Ok(self.write_policy(kind.as_str(), change, actor).await?)
+    }
+}
+
+impl SqliteStore {
+    async fn read_policies(&self) -> Tried<Vec<KindPolicy>> {
+        let rows: Vec<(String, String)> =
+            sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(&self.readers).await?;
+        rows.into_iter().map(|(kind, overrides)| Ok(Policy::shown(&kind, &serde_json::from_str(&overrides)?))).collect()
+    }
+
+    async fn write_policy(&self, kind: &str, change: &Change, actor: &Actor) -> Tried<KindPolicy> {
+        let mut tx = self.write().await?;
+        let now = At(tx.now);
+        sqlx::query("INSERT INTO kinds (kind, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+            .bind(kind)
+            .bind(now)
+            .execute(&mut *tx)
+            .await?;
+        let before: String =
+            sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = ?1").bind(kind).fetch_one(&mut *tx).await?;
+        let overrides = merged(serde_json::from_str(&before)?, change, &actor.name, tx.now);
+        let policy = Policy::effective(&overrides);
+        // Pausing what is paused keeps who paused it first; resuming starts the kind's clock.
+        sqlx::query(
+            "UPDATE kinds SET overrides = ?2, lease_seconds = ?3, max_attempt_seconds = ?4, max_attempts = ?5,
+               not_running_after_seconds = ?6,
+               paused_at = CASE WHEN ?7 THEN coalesce(paused_at, ?8) END,
+               paused_by = CASE WHEN NOT ?7 THEN NULL WHEN paused_at IS NULL THEN ?9 ELSE paused_by END,
+               hold_ended_at = CASE WHEN NOT ?7 AND paused_at IS NOT NULL THEN ?8 ELSE hold_ended_at END
+             WHERE kind = ?1",
+        )
+        .bind(kind)
+        .bind(serde_json::to_string(&overrides)?)
+        .bind(policy.lease_seconds)
+        .bind(policy.max_attempt_seconds)
+        .bind(policy.max_attempts)
+        .bind(policy.not_running_after_seconds)
+        .bind(policy.paused)
+        .bind(now)
+        .bind(&actor.name)
+        .execute(&mut *tx)
+        .await?;
+        people::audit(&mut tx, actor, Entry::policy_change(kind, change)).await?;
+        tx.commit().await?;
+        Ok(Policy::shown(kind, &overrides))
+    }
+}

@@ -1,0 +1,25 @@
+//! What every store must do, on every database: one suite, a topic per file.
+//!
+//! Written against the trait's promises, never against an implementation.
+//! Each test has a fresh database; time passes by changing rows, not by waiting.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod claim;
+mod enqueue;
+mod finish;
+mod lease;
+mod letters;
+mod retry;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let topics: [fn() -> Vec<Trial>; 6] =
+        [enqueue::trials, claim::trials, lease::trials, finish::trials, retry::trials, letters::trials];
+    let trials = topics.into_iter().flat_map(|trials| trials()).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
