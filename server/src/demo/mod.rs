@@ -87,6 +87,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<ExitCode> {
     let chance = Chance::new(args.seed);
     let director = Director { client: WorkerClient::new(&url, tokens.director.expose())?, chance, pace: args.pace };
     let (_stand_in, model_url) = children::start_stand_in(args.seed, args.pace).await?;
+    eprintln!("Drainboard listens on {url}");
     greet(&url);
     let surroundings = Surroundings { url, token: tokens.worker.expose().to_owned(), model_url, pace: args.pace };
     // Dropped at the end, and with it the workers.
