@@ -3,7 +3,7 @@
 use crate::panel::{assert_equals_recount, live};
 use crate::support::calls::{act_on, claim_request, done, fail, job, key, letter_filter, name, refusal};
 use crate::support::recount::{Rows, shown};
-use crate::support::{SideDoor, TestDatabase};
+use crate::support::{HeldWriters, TestDatabase};
 use app::error::StoreError;
 use app::model::ids::JobId;
 use app::model::job::{AttemptEnd, ClaimedJob, JobFilter, JobState, NewJob};
@@ -274,37 +274,6 @@ async fn numbers_equal_a_recount_while_writers_are_held(db: Arc<TestDatabase>) {
     stop.store(true, Ordering::Relaxed);
     try_join_all(tasks).await.unwrap();
     assert!(compared >= 20, "only {compared} comparisons at different moments of the load");
-}
-
-/// While it lives, nobody writes jobs or kinds.
-enum HeldWriters {
-    Sqlite(sqlx::Transaction<'static, sqlx::Sqlite>),
-    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
-}
-
-impl HeldWriters {
-    /// `None` if writers could not be held without standing in their way.
-    async fn hold(door: &SideDoor) -> Option<Self> {
-        match door {
-            SideDoor::Sqlite(pool) => Some(Self::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await.ok()?)),
-            SideDoor::Postgres(pool) => {
-                let mut transaction = pool.begin().await.expect("a transaction");
-                sqlx::query("SET LOCAL lock_timeout = '300ms'").execute(&mut *transaction).await.expect("a setting");
-                let lock = "LOCK TABLE kinds, jobs IN SHARE MODE";
-                match sqlx::query(lock).execute(&mut *transaction).await {
-                    Ok(_) => Some(Self::Postgres(transaction)),
-                    Err(_) => None,
-                }
-            }
-        }
-    }
-
-    async fn release(self) {
-        match self {
-            Self::Sqlite(transaction) => transaction.rollback().await.expect("nothing was written"),
-            Self::Postgres(transaction) => transaction.rollback().await.expect("nothing was written"),
-        }
-    }
 }
 
 async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
