@@ -1,0 +1,10 @@
+//! x
+use super::frame::{Section, page};
+use crate::model::people::Role;
+use leptos::prelude::*;
+
+/// x
+#[component]
+pub fn JobPage() -> impl IntoView {
+    page(Section::Jobs, "Job", Role::OnCall, |_access, _request| async move { Ok(view! { <p>"x"</p> }.into_any()) })
+}
