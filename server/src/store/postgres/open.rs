@@ -71,7 +71,8 @@ async fn migrate(options: &PgConnectOptions) -> Tried<()> {
         .await
         .map_err(|_| StoreError::Unavailable("the database does not answer".to_owned()))??;
     make_schema(&mut connection).await?;
-    MIGRATIONS.run(&mut connection).await?;
+    // Boxed, because the compiler cannot see that it may move between threads.
+    MIGRATIONS.run_direct(None, &mut connection, false).boxed().await?;
     connection.close().await?;
     Ok(())
 }
