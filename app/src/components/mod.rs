@@ -2,6 +2,7 @@
 //! ask the store.
 
 pub mod attempts;
+pub mod filter_chips;
 pub mod json_text;
 pub mod letter_actions;
 pub mod link;

@@ -1,6 +1,5 @@
 //! `/login`: who are you?
 
-use super::notice::notice;
 use crate::api::Request;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -8,12 +7,13 @@ use leptos_meta::Title;
 /// A plain form; says nothing about the pipeline to the anonymous.
 #[component]
 pub fn LoginPage() -> impl IntoView {
+    let next = Request::current().text("next");
     view! {
         <Title text="Sign in · Drainboard" />
         <main class="narrow">
             <h1>"Drainboard"</h1>
-            {notice(&Request::current())}
             <form class="stack" method="post" action="/login">
+                {next.map(|next| view! { <input type="hidden" name="next" value=next /> })}
                 <label>"User name" <input name="username" autocomplete="username" required maxlength="200" autofocus /></label>
                 <label>
                     "Password"
