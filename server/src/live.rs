@@ -11,7 +11,8 @@ use crate::web::pages::panel_html;
 use crate::web::problem::Problem;
 use app::error::StoreError;
 use app::model::people::Role;
-use app::panel::PanelView;
+use app::model::reading::Snapshot;
+use app::store::Stored;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -24,6 +25,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until, timeout};
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -92,22 +94,36 @@ pub fn router() -> Router<AppState> {
 async fn sample(state: AppState) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut late = None;
     loop {
         ticks.tick().await;
         if state.live.nobody_watches() {
             return;
         }
-        let html = panel_html(&read(&state).await);
+        let html = panel_html(&state.panel.view_of(reading(&state, &mut late).await));
         state.live.0.event.send_replace(Some(panel_event(&html)));
     }
 }
 
-/// The panel now. Late is as bad as absent: never old numbers as new ones.
-async fn read(state: &AppState) -> PanelView {
-    let outcome = timeout(READING, state.store.snapshot())
-        .await
-        .unwrap_or_else(|_| Err(StoreError::Unavailable("a reading took too long".to_owned())));
-    state.panel.view_of(outcome)
+type Reading = JoinHandle<Stored<Snapshot>>;
+
+/// The panel's numbers now. A reading that is late counts as none, and its
+/// numbers are not shown as new ones when it ends. Until it does, no other is
+/// begun: readings that hang on a lock must not use up the connections.
+async fn reading(state: &AppState, late: &mut Option<Reading>) -> Stored<Snapshot> {
+    if late.as_ref().is_some_and(|reading| !reading.is_finished()) {
+        return Err(StoreError::Unavailable("the last reading has not ended yet".to_owned()));
+    }
+    let store = state.store.clone();
+    let mut reading = tokio::spawn(async move { store.snapshot().await });
+    match timeout(READING, &mut reading).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Err(StoreError::Internal(format!("a reading ended early: {error}"))),
+        Err(_) => {
+            *late = Some(reading);
+            Err(StoreError::Unavailable(format!("a reading took longer than {READING:?}")))
+        }
+    }
 }
 
 /// Server-sent event `panel`; every line end of the fragment becomes a line of data.
@@ -128,7 +144,10 @@ fn panel_event(html: &str) -> Bytes {
 async fn panel_once(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, Problem> {
     let session = session_sha256(&headers, &state.config).ok_or_else(Problem::session_ended)?;
     match look_up(&state, &session, false).await {
-        Ok(Some(_)) => Ok(Html(panel_html(&read(&state).await)).into_response()),
+        Ok(Some(_)) => {
+            let outcome = state.ask(READING, async |store| store.snapshot().await).await;
+            Ok(Html(panel_html(&state.panel.view_of(outcome))).into_response())
+        }
         Ok(None) => Err(Problem::session_ended()),
         Err(error) => Err(Problem::of_store(&state, error)),
     }

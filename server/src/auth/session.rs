@@ -76,10 +76,8 @@ pub async fn find_viewer(state: &AppState, headers: &HeaderMap) -> Result<Option
 /// # Errors
 /// `Unavailable` when the database does not answer in time.
 pub async fn look_up(state: &AppState, sha256: &str, touch: bool) -> Result<Option<Viewer>, StoreError> {
-    match tokio::time::timeout(LOOK_UP, state.store.find_session(sha256, touch)).await {
-        Ok(answer) => answer,
-        Err(_) => Err(StoreError::Unavailable("looking up a session took too long".to_owned())),
-    }
+    let sha256 = sha256.to_owned();
+    state.ask(LOOK_UP, async move |store| store.find_session(&sha256, touch).await).await
 }
 
 /// Where a request comes from, for the audit.

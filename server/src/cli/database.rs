@@ -23,6 +23,11 @@ pub struct Database {
 }
 
 impl Database {
+    /// That database, whatever was given on the command line.
+    pub fn at(url: String) -> Self {
+        Self { database_url: Some(url) }
+    }
+
     /// The URL that was given, if one was.
     pub fn given_url(&self) -> Option<&str> {
         self.database_url.as_deref()

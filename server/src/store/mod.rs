@@ -4,6 +4,7 @@
 //! leads to ([`plan`]), when a new job runs ([`schedule`]), what rows mean
 //! ([`rows`]), the words of conflicts and of the audit, and which faults pass.
 
+pub mod acting;
 pub mod audit;
 pub mod conflict;
 pub mod fault;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 pub async fn connect(url: &str) -> Stored<Arc<dyn Store>> {
     match url.split_once(':') {
         Some(("sqlite", path)) => Ok(Arc::new(sqlite::SqliteStore::open(path).await?)),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::PostgresStore::open(url).await?)),
         _ => Err(StoreError::Invalid(app::model::FieldError::new(
             "database-url",
             "must start with sqlite: or postgres://",

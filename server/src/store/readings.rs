@@ -6,10 +6,11 @@ use crate::store::time::{At, time};
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::park_rate::ParkCount;
 use app::model::reading::{Failure, FullClaim, KindSnapshot, Pause, RecentAttempts, Tick, WorkerSeen};
+use serde::Deserialize;
 use sqlx::FromRow;
 
 /// The figures of one kind. `claimable` is what would be due if it were not held.
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct StoredKind {
     pub(super) kind: String,
     pub(super) not_running_after_seconds: i64,
@@ -68,7 +69,7 @@ impl StoredKind {
 }
 
 /// The last claim that came back full, of those that admit one set of kinds.
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct AdmittingClaim {
     /// A JSON array of kinds, or empty for all.
     pub(super) admits: String,
@@ -88,7 +89,7 @@ impl AdmittingClaim {
 }
 
 /// One of the last ended attempts.
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct StoredRecent {
     pub(super) ended_at: At,
     pub(super) outcome: String,
@@ -119,7 +120,7 @@ impl StoredRecent {
 }
 
 /// One of the last failures.
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct StoredFailure {
     pub(super) job_id: i64,
     pub(super) kind: String,
@@ -155,7 +156,7 @@ impl StoredFailure {
 }
 
 /// A worker.
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct StoredWorker {
     pub(super) worker: String,
     pub(super) last_seen_at: At,
@@ -182,7 +183,7 @@ impl StoredWorker {
 }
 
 /// A trigger.
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct StoredTick {
     pub(super) trigger_name: String,
     pub(super) every_seconds: i64,

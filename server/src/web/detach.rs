@@ -1,25 +1,23 @@
-//! Runs requests that change something in a task of their own.
+//! Runs every request in a task of its own.
 //!
 //! A client that disconnects drops the future of its request. Dropped in the
 //! middle of a transaction, that could hand a connection with an open
-//! transaction back to the pool; so a mutation that has begun always ends.
+//! transaction back to the pool; so what has begun always ends. That holds for
+//! pages, too: they read in transactions, and a session's activity is written.
 
+use super::problem::Problem;
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::{Method, StatusCode};
 use tracing::Instrument as _;
 
-/// Spawns everything but `GET`, `HEAD` and `OPTIONS`.
+/// Spawns the request; a panic becomes a 500.
 pub async fn detach(request: Request, next: Next) -> Response {
-    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
-        return next.run(request).await;
-    }
     match tokio::spawn(next.run(request).in_current_span()).await {
         Ok(response) => response,
         Err(error) => {
             tracing::error!(%error, "a request's task ended before its answer");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+            Problem::internal().into_response()
         }
     }
 }

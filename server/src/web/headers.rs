@@ -2,6 +2,7 @@
 //! what this site never does, so that markup which slips through an escaping
 //! fault still cannot run.
 
+use crate::worker_api::layers::{REQUEST_ID, RequestId};
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -14,7 +15,6 @@ use rand::Rng as _;
 use std::sync::Arc;
 use tracing::Instrument as _;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// The number used once that lets a page's own inline scripts run. In the
@@ -22,15 +22,12 @@ const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-p
 #[derive(Debug, Clone)]
 pub struct CspNonce(pub Arc<str>);
 
-/// The request's id, which the log and the answer share.
-#[derive(Debug, Clone)]
-pub struct RequestId(pub Arc<str>);
-
 /// Adds id, nonce and headers; logs each request when it is answered. The log
 /// has the path without its query: a set-up link is a secret.
 pub async fn add(mut request: Request, next: Next) -> Response {
-    let (id, nonce) = (RequestId(random_text::<12>()), CspNonce(random_text::<16>()));
+    let (id, nonce) = (RequestId(random_text::<12>()), CspNonce(random_text::<16>().into()));
     let span = tracing::info_span!("request", id = %id.0, method = %request.method(), path = request.uri().path());
+    // The worker API takes this id for its own.
     request.extensions_mut().insert(id.clone());
     request.extensions_mut().insert(nonce.clone());
     let started = std::time::Instant::now();
@@ -67,10 +64,10 @@ fn content_security_policy(nonce: &CspNonce) -> String {
     )
 }
 
-fn random_text<const BYTES: usize>() -> Arc<str> {
+fn random_text<const BYTES: usize>() -> String {
     let mut bytes = [0_u8; BYTES];
     rand::rng().fill_bytes(&mut bytes);
-    URL_SAFE_NO_PAD.encode(bytes).into()
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 fn header(text: &str) -> HeaderValue {

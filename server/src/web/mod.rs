@@ -26,12 +26,8 @@ pub fn router(state: AppState) -> Router {
         .merge(pages::router(&state))
         .layer(CompressionLayer::new())
         .merge(streams)
-        .layer(same_origin::layer());
+        .layer(same_origin::layer())
+        .layer(from_fn(detach::detach));
     let programs = worker_api::router().with_state(state.clone()).layer(CompressionLayer::new());
-    Router::new()
-        .merge(people)
-        .merge(programs)
-        .merge(site::router())
-        .layer(from_fn(detach::detach))
-        .layer(from_fn(headers::add))
+    Router::new().merge(people).merge(programs).merge(site::router()).layer(from_fn(headers::add))
 }

@@ -1,12 +1,12 @@
 //! What a person does to a dead letter: once, on the version they saw.
 
 use super::{SqliteStore, Tx, letters, people};
+use crate::store::acting::{check_note, other_request};
 use crate::store::audit::Entry;
 use crate::store::conflict::letter_conflict;
 use crate::store::fault::Tried;
 use crate::store::time::At;
 use app::error::StoreError;
-use app::model::FieldError;
 use app::model::ids::JobId;
 use app::model::job::ReplayMode;
 use app::model::letter::{Acted, IdempotencyKey, LetterAct, RecoveryAction};
@@ -48,7 +48,7 @@ async fn find_answer(tx: &mut Tx, key: &IdempotencyKey) -> Tried<Option<Vec<JobI
     match row {
         None => Ok(None),
         Some((body, ids)) if body == key.body_sha256 => Ok(Some(serde_json::from_str(&ids)?)),
-        Some(_) => Err(FieldError::new("Idempotency-Key", "was already used with another request").into()),
+        Some(_) => Err(other_request().into()),
     }
 }
 
@@ -64,14 +64,6 @@ async fn keep_answer(tx: &mut Tx, act: &LetterAct, key: &IdempotencyKey, replays
     .bind(now)
     .execute(&mut **tx)
     .await?;
-    Ok(())
-}
-
-fn check_note(act: &LetterAct) -> Result<(), FieldError> {
-    let is_blank = act.note.as_deref().is_none_or(|note| note.trim().is_empty());
-    if act.action.needs_note() && is_blank {
-        return Err(FieldError::new("note", "must say why: this cannot be taken back"));
-    }
     Ok(())
 }
 

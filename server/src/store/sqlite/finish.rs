@@ -112,8 +112,11 @@ impl LeasedJob {
     pub(super) async fn list_used_up(tx: &mut Tx, limit: u32) -> Tried<Vec<Self>> {
         let now = At(tx.now);
         Ok(sqlx::query_as(leased_jobs!(
-            "WHERE j.state = 'in_progress' AND j.due_at <= ?1 AND j.attempts >= k.max_attempts
-             ORDER BY j.due_at, j.id LIMIT ?2"
+            "WHERE j.id IN (
+               SELECT u.id FROM jobs u INDEXED BY jobs_leased CROSS JOIN kinds p
+               WHERE u.state = 'in_progress' AND u.due_at <= ?1 AND p.kind = u.kind AND u.attempts >= p.max_attempts
+               ORDER BY u.due_at, u.id LIMIT ?2)
+             ORDER BY j.due_at, j.id"
         ))
         .bind(now)
         .bind(limit)

@@ -224,29 +224,4 @@ impl Store for SqliteStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_by_number() {
-        for (version, too_old) in
-            [("3.51.3", false), ("3.51.2", true), ("3.9.9", true), ("3.100.0", false), ("4.0.0", false), ("", true)]
-        {
-            assert_eq!(is_too_old(version), too_old, "{version}");
-        }
-    }
-
-    #[test]
-    fn a_url_must_name_a_file() {
-        for (path, file) in [
-            ("drainboard.db", Some("drainboard.db")),
-            ("///var/lib/q.db", Some("/var/lib/q.db")),
-            ("file:q.db?mode=ro", Some("./file:q.db?mode=ro")),
-            (":memory:", None),
-            ("//:memory:", None),
-            ("", None),
-        ] {
-            assert_eq!(file_path(path).ok().as_deref(), file, "{path}");
-        }
-    }
-}
+mod tests;

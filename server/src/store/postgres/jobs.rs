@@ -1,0 +1,90 @@
+//! Lists of jobs, and one job whole.
+
+use super::Transaction;
+use crate::store::fault::Tried;
+use crate::store::rows::{StoredAttempt, StoredJob, StoredJobDetail};
+use app::model::ids::JobId;
+use app::model::job::{JobDetail, JobFilter, JobPage};
+use chrono::{DateTime, Utc};
+use sqlx::{PgPool, QueryBuilder};
+
+/// Most attempts that a page shows, the newest of them.
+const ATTEMPTS_SHOWN: i64 = 1_000;
+
+/// The columns of a [`StoredJob`].
+macro_rules! job_columns {
+    () => {
+        "j.id, j.kind, j.source, j.tenant, j.state, j.attempts, k.max_attempts, j.due_at, j.enqueued_at, \
+         j.finished_at, j.worker, j.verdict, \
+         (SELECT left(a.error, 200) FROM attempts a WHERE a.job_id = j.id AND a.error IS NOT NULL \
+          ORDER BY a.attempt DESC LIMIT 1) AS last_error"
+    };
+}
+
+/// A transaction that sees one instant, with the clock at that instant.
+pub(super) async fn read(pool: &PgPool) -> Tried<(Transaction, DateTime<Utc>)> {
+    let mut tx = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    let as_of = super::now(&mut *tx).await?;
+    Ok((tx, as_of))
+}
+
+/// A page of jobs, newest first.
+pub(super) async fn list_jobs(pool: &PgPool, filter: &JobFilter) -> Tried<JobPage> {
+    let mut query = QueryBuilder::new(concat!(
+        "SELECT ",
+        job_columns!(),
+        " FROM jobs j JOIN kinds k ON k.kind = j.kind WHERE true"
+    ));
+    if let Some(kind) = &filter.kind {
+        query.push(" AND j.kind = ").push_bind(kind);
+    }
+    if let Some(state) = filter.state {
+        query.push(" AND j.state = '").push(state.as_str()).push("'");
+    }
+    if let Some(before) = filter.before {
+        query.push(" AND j.id < ").push_bind(before.0);
+    }
+    // One more than asked for tells whether there is a next page.
+    query.push(" ORDER BY j.id DESC LIMIT ").push_bind(i64::from(filter.limit) + 1);
+    let (mut tx, as_of) = read(pool).await?;
+    let rows: Vec<StoredJob> = query.build_query_as().fetch_all(&mut *tx).await?;
+    tx.commit().await?;
+    let mut jobs = rows.into_iter().map(StoredJob::summary).collect::<Tried<Vec<_>>>()?;
+    let has_more = jobs.len() > filter.limit as usize;
+    jobs.truncate(filter.limit as usize);
+    Ok(JobPage { next: jobs.last().map(|job| job.id).filter(|_| has_more), jobs, as_of })
+}
+
+/// One job with its attempts.
+pub(super) async fn find_job(pool: &PgPool, id: JobId) -> Tried<Option<JobDetail>> {
+    let (mut tx, as_of) = read(pool).await?;
+    let row: Option<StoredJobDetail> = sqlx::query_as(concat!(
+        "SELECT ",
+        job_columns!(),
+        ", j.payload, j.payload_ref, j.payload_sha256, j.received_at, j.upstream_handoffs, j.run_at, j.anchor_at, \
+         j.unique_key, j.trace_id, j.canary_reason_code IS NOT NULL AS is_canary, j.replay_of, \
+         d.id AS dead_letter_id, j.reason, r.result, r.evidence, r.\"values\" AS field_values, r.source_text \
+         FROM jobs j JOIN kinds k ON k.kind = j.kind LEFT JOIN results r ON r.job_id = j.id \
+         LEFT JOIN dead_letters d ON d.job_id = j.id WHERE j.id = $1"
+    ))
+    .bind(id.0)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let attempts = list_attempts(&mut tx, id).await?;
+    tx.commit().await?;
+    row.map(|row| row.detail(attempts, as_of)).transpose()
+}
+
+/// The attempts of a job, oldest first.
+pub(super) async fn list_attempts(tx: &mut Transaction, id: JobId) -> Tried<Vec<StoredAttempt>> {
+    let mut newest_first: Vec<StoredAttempt> = sqlx::query_as(
+        "SELECT attempt, worker, claimed_at, ended_at, outcome, category, failure_reason, http_status, error_code, \
+             error, reason_code, next_run_at FROM attempts WHERE job_id = $1 ORDER BY attempt DESC LIMIT $2",
+    )
+    .bind(id.0)
+    .bind(ATTEMPTS_SHOWN)
+    .fetch_all(&mut **tx)
+    .await?;
+    newest_first.reverse();
+    Ok(newest_first)
+}

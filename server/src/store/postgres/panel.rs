@@ -1,0 +1,28 @@
+//! What pages and monitors read, each in its own file.
+
+use super::{PostgresStore, jobs, park_rate, snapshot};
+use app::model::ids::JobId;
+use app::model::job::{JobDetail, JobFilter, JobPage};
+use app::model::park_rate::{ParkCount, ParkRateQuery};
+use app::model::reading::Snapshot;
+use app::store::{PanelStore, Stored};
+use async_trait::async_trait;
+
+#[async_trait]
+impl PanelStore for PostgresStore {
+    async fn snapshot(&self) -> Stored<Snapshot> {
+        Ok(snapshot::snapshot(&self.pages).await?)
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter) -> Stored<JobPage> {
+        Ok(jobs::list_jobs(&self.pages, filter).await?)
+    }
+
+    async fn find_job(&self, id: JobId) -> Stored<Option<JobDetail>> {
+        Ok(jobs::find_job(&self.pages, id).await?)
+    }
+
+    async fn count_park_rate(&self, query: &ParkRateQuery) -> Stored<Vec<ParkCount>> {
+        Ok(park_rate::count_park_rate(&self.pages, query).await?)
+    }
+}

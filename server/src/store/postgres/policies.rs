@@ -1,0 +1,68 @@
+//! Settings of kinds.
+
+use super::PostgresStore;
+use super::audit::audit;
+use crate::store::audit::Entry;
+use crate::store::fault::Tried;
+use app::model::name::Name;
+use app::model::people::Actor;
+use app::model::policy::{Change, KindPolicy, Policy, merged};
+use app::store::{PolicyStore, Stored};
+use async_trait::async_trait;
+use sqlx::PgPool;
+
+#[async_trait]
+impl PolicyStore for PostgresStore {
+    async fn list_policies(&self) -> Stored<Vec<KindPolicy>> {
+        Ok(list_policies(&self.pages).await?)
+    }
+
+    async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy> {
+        Ok(change_policy(&self.pages, kind.as_str(), change, actor).await?)
+    }
+}
+
+async fn list_policies(pool: &PgPool) -> Tried<Vec<KindPolicy>> {
+    let rows: Vec<(String, String)> =
+        sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(pool).await?;
+    rows.into_iter().map(|(kind, overrides)| Ok(Policy::shown(&kind, &serde_json::from_str(&overrides)?))).collect()
+}
+
+async fn change_policy(pool: &PgPool, kind: &str, change: &Change, actor: &Actor) -> Tried<KindPolicy> {
+    let mut tx = pool.begin().await?;
+    sqlx::query("INSERT INTO kinds (kind, created_at) VALUES ($1, clock_timestamp()) ON CONFLICT DO NOTHING")
+        .bind(kind)
+        .execute(&mut *tx)
+        .await?;
+    // The weaker lock keeps out other changes, but not jobs that come in meanwhile.
+    let before: String = sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = $1 FOR NO KEY UPDATE")
+        .bind(kind)
+        .fetch_one(&mut *tx)
+        .await?;
+    let now = super::now(&mut *tx).await?;
+    let overrides = merged(serde_json::from_str(&before)?, change, &actor.name, now);
+    let policy = Policy::effective(&overrides);
+    // Pausing what is paused keeps who paused it first; resuming starts the kind's clock.
+    sqlx::query(
+        "UPDATE kinds SET overrides = $2, lease_seconds = $3, max_attempt_seconds = $4, max_attempts = $5, \
+             not_running_after_seconds = $6, \
+             paused_at = CASE WHEN $7 THEN coalesce(paused_at, $8) END, \
+             paused_by = CASE WHEN NOT $7 THEN NULL WHEN paused_at IS NULL THEN $9 ELSE paused_by END, \
+             hold_ended_at = CASE WHEN NOT $7 AND paused_at IS NOT NULL THEN $8 ELSE hold_ended_at END \
+         WHERE kind = $1",
+    )
+    .bind(kind)
+    .bind(serde_json::to_string(&overrides)?)
+    .bind(i64::from(policy.lease_seconds))
+    .bind(i64::from(policy.max_attempt_seconds))
+    .bind(i64::from(policy.max_attempts))
+    .bind(i64::from(policy.not_running_after_seconds))
+    .bind(policy.paused)
+    .bind(now)
+    .bind(&actor.name)
+    .execute(&mut *tx)
+    .await?;
+    audit(&mut tx, actor, Entry::policy_change(kind, change), now).await?;
+    tx.commit().await?;
+    Ok(Policy::shown(kind, &overrides))
+}

@@ -1,0 +1,43 @@
+//! Everything the panel shows, in one statement: all numbers are of one
+//! instant, and no transaction stays open while anybody waits. Canaries are in
+//! none of them.
+
+use crate::store::fault::Tried;
+use crate::store::readings::{AdmittingClaim, StoredFailure, StoredKind, StoredRecent, StoredTick, StoredWorker};
+use crate::store::time::At;
+use app::model::reading::Snapshot;
+use serde::Deserialize;
+use sqlx::PgPool;
+
+/// The rows of every part, as the statement puts them together.
+#[derive(Deserialize)]
+struct StoredSnapshot {
+    as_of: At,
+    kinds: Vec<StoredKind>,
+    claims: Vec<AdmittingClaim>,
+    recent: Vec<StoredRecent>,
+    last_success_at: Option<At>,
+    failures: Vec<StoredFailure>,
+    workers: Vec<StoredWorker>,
+    ticks: Vec<StoredTick>,
+    late_answers_last_day: i64,
+    refused_polls_last_minutes: i64,
+    unresolved_dead_letters: i64,
+}
+
+/// Reads the snapshot.
+pub(super) async fn snapshot(pool: &PgPool) -> Tried<Snapshot> {
+    let json: String = sqlx::query_scalar(include_str!("snapshot.sql")).fetch_one(pool).await?;
+    let stored: StoredSnapshot = serde_json::from_str(&json)?;
+    Ok(Snapshot {
+        as_of: stored.as_of.0,
+        kinds: stored.kinds.into_iter().map(|kind| kind.snapshot(&stored.claims)).collect(),
+        recent: StoredRecent::summary(stored.recent, stored.last_success_at),
+        failures: stored.failures.into_iter().map(StoredFailure::failure).collect(),
+        workers: stored.workers.into_iter().map(StoredWorker::seen).collect(),
+        late_answers_last_day: stored.late_answers_last_day,
+        refused_polls_last_minutes: stored.refused_polls_last_minutes,
+        ticks: stored.ticks.into_iter().map(StoredTick::tick).collect(),
+        unresolved_dead_letters: stored.unresolved_dead_letters,
+    })
+}
