@@ -6,6 +6,7 @@ pub mod filter_chips;
 pub mod json_text;
 pub mod letter_actions;
 pub mod link;
+pub mod markup;
 pub mod moment;
 pub mod pager;
 pub mod panel;

@@ -4,6 +4,7 @@
 use super::failed::failed;
 use super::notice::notice;
 use crate::api::{Access, FailureReport, PageError, Request, permit};
+use crate::components::markup::markup;
 use crate::components::verdict_line::{escaped, title_of, verdict_line};
 use crate::model::letter::{LetterFilter, LetterStatus};
 use crate::model::people::{Role, Viewer};
@@ -93,14 +94,17 @@ where
             Err(error) => reported(error),
         };
         let page_title = escaped(&format!("{title} · {}", title_of(&glance.verdict, glance.as_of)));
-        view! {
-            <Title text=page_title />
+        let html = markup(view! {
             {head(section, &viewer, glance.unresolved_dead_letters)}
             <main>
                 {verdict_line(&glance.verdict, glance.as_of)}
                 {notice}
                 {contents}
             </main>
+        });
+        view! {
+            <Title text=page_title />
+            <div inner_html=html></div>
         }
         .into_any()
     })
@@ -109,10 +113,13 @@ where
 /// A page whose viewer may not see it: no figure of the pipeline is on it.
 pub fn refused(section: Section, error: PageError) -> AnyView {
     let viewer = use_context::<Option<Viewer>>().flatten();
-    view! {
-        <Title text="Drainboard" />
+    let html = markup(view! {
         {viewer.map(|viewer| head(section, &viewer, None))}
         <main>{reported(error)}</main>
+    });
+    view! {
+        <Title text="Drainboard" />
+        <div inner_html=html></div>
     }
     .into_any()
 }

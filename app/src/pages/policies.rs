@@ -31,6 +31,7 @@ fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
     let name = policy.kind.clone();
     let is_paused = policy.settings.get("paused").is_some_and(|shown| shown.value == Value::Bool(true));
     let changed = policy.settings.values().filter(|shown| shown.origin != Origin::Default).count();
+    let is_changed = changed > 0;
     let rows = SETTINGS
         .into_iter()
         .filter_map(|setting| policy.settings.get(setting).map(|shown| row(setting, shown)))
@@ -40,7 +41,7 @@ fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
             <h2 class="name" title=name.clone()>{name.clone()}</h2>
             {is_paused.then(|| state(of_kind(KindState::Paused), "paused"))}
             {viewer.may(Role::Admin).then(|| pause_form(name, is_paused))}
-            <details open=(changed > 0)>
+            <details open=is_changed>
                 <summary>
                     {match changed {
                         0 => "all settings at their defaults".to_owned(),
