@@ -68,14 +68,13 @@ function buildModule() {
   step(`compiling the islands to wasm${dev ? " (dev)" : ""}`);
   const profile = dev ? "dev" : "wasm-release";
   cargo("build", "--package", "drainboard-frontend", "--lib", "--target", "wasm32-unknown-unknown", "--profile", profile);
-  // Kept apart, so that no build of the workspace throws it away.
-  const tools = join(root, "target/tools");
-  cargo("build", "--package", "drainboard-bindgen", "--release", "--target-dir", tools);
+  // Not optimised: it runs for a second, and is built a lot sooner.
+  cargo("build", "--package", "drainboard-bindgen");
 
   const compiled = join(cargoTarget, "wasm32-unknown-unknown", dev ? "debug" : profile, "drainboard_frontend.wasm");
   const bound = join(work, "bindgen");
   rmSync(bound, { recursive: true, force: true });
-  run(join(tools, "release/drainboard-bindgen"), compiled, bound);
+  run(join(cargoTarget, "debug/drainboard-bindgen"), compiled, bound);
 
   const module = join(bound, "drainboard_bg.wasm");
   const shrunk = join(work, "drainboard.wasm");

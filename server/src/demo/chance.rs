@@ -27,7 +27,7 @@ impl Chance {
     }
 
     /// One of `choices`, which are not empty.
-    pub fn pick<T>(self, label: &str, n: u64, choices: &[T]) -> &T {
+    pub fn pick<'a, T>(self, label: &str, n: u64, choices: &'a [T]) -> &'a T {
         let index = self.below(label, n, choices.len() as u64);
         &choices[usize::try_from(index).expect("an index below a length fits")]
     }

@@ -11,7 +11,6 @@ use super::report::report_of;
 use crate::worker_api::jobs::claim::ClaimBody;
 use crate::worker_api::jobs::fail::FailBody;
 use crate::worker_client::{ClientError, Report, WorkerClient};
-use anyhow::bail;
 use app::model::ids::JobId;
 use app::model::job::ClaimedJob;
 use app::model::name::Name;
