@@ -6,10 +6,11 @@ use super::notice::notice;
 use crate::api::{Access, FailureReport, PageError, Request, permit};
 use crate::components::markup::markup;
 use crate::components::verdict_line::{escaped, title_of, verdict_line};
+use crate::error::AppError;
 use crate::model::letter::{LetterFilter, LetterStatus};
 use crate::model::people::{Role, Viewer};
 use leptos::prelude::*;
-use leptos_meta::Title;
+use leptos_meta::{Meta, Title};
 use std::future::Future;
 
 /// The places the head leads to.
@@ -89,9 +90,12 @@ where
         let viewer = access.viewer.clone();
         let glance = access.glance().await;
         let notice = notice(&request);
-        let contents = match load(access, request).await {
-            Ok(view) => view! { <h1>{title}</h1>{view} }.into_any(),
-            Err(error) => reported(error),
+        let (contents, is_away) = match load(access, request).await {
+            Ok(view) => (view! { <h1>{title}</h1>{view} }.into_any(), false),
+            Err(error) => {
+                let is_away = matches!(error.shown, AppError::Unavailable(_));
+                (reported(error), is_away)
+            }
         };
         let page_title = escaped(&format!("{title} · {}", title_of(&glance.verdict, glance.as_of)));
         let html = markup(view! {
@@ -104,6 +108,8 @@ where
         });
         view! {
             <Title text=page_title />
+            // It was asked for with GET, so to load it again is harmless.
+            {is_away.then(|| view! { <Meta http_equiv="refresh" content="5" /> })}
             <div inner_html=html></div>
         }
         .into_any()
