@@ -1,5 +1,6 @@
 //! `/login`: who are you?
 
+use super::notice::notice;
 use crate::api::Request;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -7,13 +8,14 @@ use leptos_meta::Title;
 /// A plain form; says nothing about the pipeline to the anonymous.
 #[component]
 pub fn LoginPage() -> impl IntoView {
-    let next = Request::current().text("next");
+    let request = Request::current();
     view! {
         <Title text="Sign in · Drainboard" />
         <main class="narrow">
             <h1>"Drainboard"</h1>
+            {notice(&request)}
             <form class="stack" method="post" action="/login">
-                {next.map(|next| view! { <input type="hidden" name="next" value=next /> })}
+                {request.text("next").map(|next| view! { <input type="hidden" name="next" value=next /> })}
                 <label>"User name" <input name="username" autocomplete="username" required maxlength="200" autofocus /></label>
                 <label>
                     "Password"

@@ -1,11 +1,10 @@
 //! `/setup`: the first admin, by a one-time link.
 
+use super::notice::notice;
 use crate::api::Request;
+use crate::model::people::MIN_PASSWORD_CHARACTERS;
 use leptos::prelude::*;
 use leptos_meta::Title;
-
-/// Fewest characters of a password.
-pub const MIN_PASSWORD_CHARACTERS: usize = 8;
 
 /// A plain form that carries the link's secret on.
 #[component]
@@ -15,6 +14,7 @@ pub fn SetupPage() -> impl IntoView {
         <Title text="Set up · Drainboard" />
         <main class="narrow">
             <h1>"Set up Drainboard"</h1>
+            {notice(&request)}
             {match request.text("token") {
                 None => view! {
                     <p>"This page needs the one-time link that the server printed when it started without any user."</p>
