@@ -42,7 +42,7 @@ CREATE TABLE jobs (
     canary_field TEXT,
     replay_of INTEGER REFERENCES dead_letters (id),
     replay_mode TEXT CHECK (replay_mode IN ('current', 'pinned')),
-    -- Only claims that accept it get it: 'canary', 'pinned', or nothing special.
+    -- Only claims that accept it get it: 'canary' (every canary), 'pinned', or nothing special.
     needs_accept TEXT CHECK (needs_accept IN ('canary', 'pinned')),
     trace_id TEXT,
     payload TEXT,
@@ -56,10 +56,10 @@ CREATE TABLE jobs (
     CHECK ((finished_at IS NULL) = (state IN ('waiting', 'in_progress')))
 ) STRICT;
 
--- Claims: oldest due first, expired leases among the waiting.
--- Kind by kind, so that a long queue of one kind is never walked to find another's.
--- The last two columns let readings count from the index alone.
-CREATE INDEX jobs_live ON jobs (kind, state, due_at, id, attempts, canary_reason_code)
+-- Claims: oldest due first, kind by kind, so that a long queue of one kind is
+-- never walked to find another's. The last two columns let claims and readings
+-- use the index alone.
+CREATE INDEX jobs_live ON jobs (kind, state, due_at, id, attempts, needs_accept)
 WHERE state IN ('waiting', 'in_progress');
 -- Expired leases, and what each worker holds.
 CREATE INDEX jobs_leased ON jobs (due_at, id, worker) WHERE state = 'in_progress';
@@ -69,6 +69,7 @@ CREATE INDEX jobs_by_state ON jobs (state, id);
 -- Purge.
 CREATE INDEX jobs_finished ON jobs (finished_at) WHERE state IN ('done', 'dropped', 'cancelled');
 CREATE UNIQUE INDEX jobs_unique_key ON jobs (kind, unique_key) WHERE holds_unique_key = 1;
+CREATE INDEX jobs_canaries ON jobs (kind, id) WHERE canary_reason_code IS NOT NULL;
 CREATE INDEX jobs_replays ON jobs (replay_of) WHERE replay_of IS NOT NULL;
 
 CREATE TABLE attempts (
@@ -127,11 +128,12 @@ CREATE TABLE endings (
     is_replay INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX endings_by_kind ON endings (kind, at, outcome) WHERE is_canary = 0;
+CREATE INDEX endings_by_kind ON endings (kind, outcome, at) WHERE is_canary = 0;
 -- The last success, which must outlive the purge of its job.
 CREATE INDEX endings_succeeded ON endings (at)
 WHERE is_canary = 0 AND outcome IN ('done', 'refused', 'evidence_failed');
-CREATE INDEX endings_park_rate ON endings (at, source, outcome, reason_code) WHERE is_canary = 0 AND is_replay = 0;
+CREATE INDEX endings_park_rate ON endings (at, source, outcome, reason_code, kind, is_canary, is_replay)
+WHERE is_canary = 0 AND is_replay = 0;
 
 CREATE TABLE dead_letters (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -192,6 +194,8 @@ CREATE TABLE worker_kinds (
     last_worked_at INTEGER NOT NULL,
     PRIMARY KEY (worker, kind)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX worker_kinds_by_kind ON worker_kinds (kind, last_worked_at);
 
 -- The last claim of a worker, per set of kinds it admits, that came back full.
 CREATE TABLE worker_claims (

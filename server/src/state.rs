@@ -2,9 +2,11 @@
 
 use crate::config::Config;
 use crate::live::Live;
+use app::error::StoreError;
 use app::panel::PanelMemory;
-use app::store::Store;
+use app::store::{Store, Stored};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Cheap to clone; one per server.
 #[derive(Clone)]
@@ -17,4 +19,24 @@ pub struct AppState {
     pub live: Live,
     /// Settings.
     pub config: Arc<Config>,
+}
+
+impl AppState {
+    /// Asks the store, but answers `Unavailable` when that takes longer than
+    /// `patience`. The question is left to end in its own time: to cut a
+    /// transaction short would hand its connection on in an unknown state.
+    ///
+    /// # Errors
+    /// As the question, and `Unavailable`.
+    pub async fn ask<T, Asking>(&self, patience: Duration, question: impl FnOnce(Arc<dyn Store>) -> Asking) -> Stored<T>
+    where
+        T: Send + 'static,
+        Asking: Future<Output = Stored<T>> + Send + 'static,
+    {
+        match tokio::time::timeout(patience, tokio::spawn(question(self.store.clone()))).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => Err(StoreError::Internal(format!("a question ended early: {error}"))),
+            Err(_) => Err(StoreError::Unavailable(format!("no answer within {patience:?}"))),
+        }
+    }
 }

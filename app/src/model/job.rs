@@ -128,7 +128,7 @@ pub struct NewJob {
 }
 
 /// What became of one enqueued job.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnqueuedJob {
     /// Its id, or the id of the job that holds its unique key.
     pub id: JobId,
@@ -185,7 +185,7 @@ impl ReplayMode {
 }
 
 /// What a worker is told about a replay.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayOf {
     /// How to run it.
     pub mode: ReplayMode,
@@ -196,7 +196,7 @@ pub struct ReplayOf {
 }
 
 /// A job handed out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimedJob {
     /// Its id.
     pub id: JobId,
@@ -252,6 +252,15 @@ pub struct DoneReport {
     pub shadow: Option<RawJson>,
 }
 
+impl DoneReport {
+    /// Whether it carries anything beside verdict, reason and cost.
+    pub fn says_more(&self) -> bool {
+        let json = [&self.result, &self.evidence, &self.values, &self.envelope, &self.shadow];
+        let has_value = self.value_minor.is_some() || self.currency.is_some();
+        has_value || self.source_text.is_some() || json.into_iter().any(Option::is_some)
+    }
+}
+
 /// *refuse*: the agent called `cannot_process`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefuseReport {
@@ -298,7 +307,7 @@ pub enum AttemptEnd {
 }
 
 /// What an ended attempt led to; also the answer of the call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Ended {
     /// The job is done.

@@ -1,1 +1,90 @@
-//! To be filled.
+//! What the server does without being asked: parks jobs whose worker is lost,
+//! and deletes what is older than its keep.
+//!
+//! One task, one duty at a time. Small batches with pauses between, so that
+//! nobody waits for them. A fault is logged once, not at every try; the duties
+//! go on by themselves when the database is back.
+
+use app::error::StoreError;
+use app::store::Store;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+const REAP_EVERY: Duration = Duration::from_secs(3);
+const REAP_BATCH: u32 = 200;
+const PURGE_EVERY: Duration = Duration::from_secs(60);
+const PURGE_BATCH: u32 = 500;
+const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
+/// A round ends after so long, so that reaping is never late by more.
+const ROUND: Duration = Duration::from_secs(2);
+
+/// Finished jobs are kept for 7 days.
+const KEEP_DONE_SECONDS: u32 = 7 * 86_400;
+/// Resolved dead letters are kept for 90 days.
+const KEEP_RESOLVED_SECONDS: u32 = 90 * 86_400;
+
+/// Starts the duties; they end with the returned handle's `abort`.
+pub fn spawn(store: Arc<dyn Store>) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut trouble = Trouble::default();
+        let mut ticks = interval(REAP_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut purge_at = Instant::now();
+        loop {
+            ticks.tick().await;
+            trouble.note(in_batches(REAP_BATCH, || store.reap(REAP_BATCH)).await.map(|reaped| {
+                if reaped > 0 {
+                    tracing::info!(reaped, "parked jobs whose lease expired with all attempts used");
+                }
+            }));
+            if Instant::now() >= purge_at {
+                let purge = || store.purge(KEEP_DONE_SECONDS, KEEP_RESOLVED_SECONDS, PURGE_BATCH);
+                trouble.note(in_batches(PURGE_BATCH, purge).await.map(|purged| {
+                    purge_at = Instant::now() + if purged < u64::from(PURGE_BATCH) { PURGE_EVERY } else { REAP_EVERY };
+                }));
+            }
+        }
+    })
+}
+
+/// Repeats `duty` until a batch is not full or the round is over; answers the sum.
+async fn in_batches<F>(batch: u32, duty: impl Fn() -> F) -> Result<u64, StoreError>
+where
+    F: Future<Output = Result<u64, StoreError>>,
+{
+    let started = Instant::now();
+    let mut sum = 0;
+    loop {
+        let done = duty().await?;
+        sum += done;
+        if done < u64::from(batch) || started.elapsed() > ROUND {
+            return Ok(sum);
+        }
+        sleep(BETWEEN_BATCHES).await;
+    }
+}
+
+/// Logs the first fault and the recovery, not what lies between.
+#[derive(Default)]
+struct Trouble {
+    is_on: bool,
+}
+
+impl Trouble {
+    fn note(&mut self, outcome: Result<(), StoreError>) {
+        match outcome {
+            Ok(()) if self.is_on => {
+                self.is_on = false;
+                tracing::info!("background duties go on");
+            }
+            Err(error) if !self.is_on => {
+                self.is_on = true;
+                tracing::error!(?error, "background duties wait for the database");
+            }
+            _ => {}
+        }
+    }
+}

@@ -13,13 +13,39 @@ mod enqueue;
 mod finish;
 mod lease;
 mod letters;
+mod migrations;
+mod outage;
+mod panel;
+mod park_rate;
+mod people;
+mod policies;
+mod purge;
+mod races;
 mod retry;
+mod text;
+mod verdict;
 
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 6] =
-        [enqueue::trials, claim::trials, lease::trials, finish::trials, retry::trials, letters::trials];
+    let topics: [fn() -> Vec<Trial>; 16] = [
+        enqueue::trials,
+        claim::trials,
+        lease::trials,
+        finish::trials,
+        retry::trials,
+        letters::trials,
+        policies::trials,
+        panel::trials,
+        verdict::trials,
+        people::trials,
+        park_rate::trials,
+        purge::trials,
+        races::trials,
+        text::trials,
+        migrations::trials,
+        outage::trials,
+    ];
     let trials = topics.into_iter().flat_map(|trials| trials()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

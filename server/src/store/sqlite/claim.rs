@@ -95,6 +95,8 @@ impl SqliteStore {
 /// and `limit` expired jobs of each kind, however long the queues are.
 async fn pick(tx: &mut Tx, request: &ClaimRequest, admitted: Option<&str>) -> Tried<Vec<Picked>> {
     let now = At(tx.now);
+    // The index is named, and its condition repeated word for word, because
+    // without both the planner sorts all waiting jobs.
     Ok(sqlx::query_as(
         "SELECT j.id, j.due_at, j.state = 'in_progress' AS is_retaken
          FROM kinds k CROSS JOIN jobs j
@@ -102,14 +104,16 @@ async fn pick(tx: &mut Tx, request: &ClaimRequest, admitted: Option<&str>) -> Tr
            AND (?2 IS NULL OR k.kind IN (SELECT value FROM json_each(?2)))
            AND j.id IN (
              SELECT id FROM (
-               SELECT w.id FROM jobs w
-               WHERE w.kind = k.kind AND w.state = 'waiting' AND w.due_at <= ?1
+               SELECT w.id FROM jobs w INDEXED BY jobs_live
+               WHERE w.kind = k.kind AND w.state = 'waiting' AND w.state IN ('waiting', 'in_progress')
+                 AND w.due_at <= ?1
                  AND (w.needs_accept IS NULL OR (?3 AND w.needs_accept = 'canary') OR (?4 AND w.needs_accept = 'pinned'))
                ORDER BY w.due_at, w.id LIMIT ?5)
              UNION ALL
              SELECT id FROM (
-               SELECT e.id FROM jobs e
-               WHERE e.kind = k.kind AND e.state = 'in_progress' AND e.due_at <= ?1 AND e.attempts < k.max_attempts
+               SELECT e.id FROM jobs e INDEXED BY jobs_live
+               WHERE e.kind = k.kind AND e.state = 'in_progress' AND e.state IN ('waiting', 'in_progress')
+                 AND e.due_at <= ?1 AND e.attempts < k.max_attempts
                  AND (e.needs_accept IS NULL OR (?3 AND e.needs_accept = 'canary') OR (?4 AND e.needs_accept = 'pinned'))
                ORDER BY e.due_at, e.id LIMIT ?5))
          ORDER BY j.due_at, j.id LIMIT ?5",

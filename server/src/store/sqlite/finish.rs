@@ -112,8 +112,11 @@ impl LeasedJob {
     pub(super) async fn list_used_up(tx: &mut Tx, limit: u32) -> Tried<Vec<Self>> {
         let now = At(tx.now);
         Ok(sqlx::query_as(leased_jobs!(
-            "WHERE j.state = 'in_progress' AND j.due_at <= ?1 AND j.attempts >= k.max_attempts
-             ORDER BY j.due_at, j.id LIMIT ?2"
+            "WHERE j.id IN (
+               SELECT u.id FROM jobs u INDEXED BY jobs_leased CROSS JOIN kinds p
+               WHERE u.state = 'in_progress' AND u.due_at <= ?1 AND p.kind = u.kind AND u.attempts >= p.max_attempts
+               ORDER BY u.due_at, u.id LIMIT ?2)
+             ORDER BY j.due_at, j.id"
         ))
         .bind(now)
         .bind(limit)
@@ -156,7 +159,7 @@ impl LeasedJob {
     ) -> Tried<Option<DeadLetterId>> {
         self.end_attempt(tx, &plan.attempt).await?;
         self.move_on(tx, plan, done).await?;
-        if let Some(report) = done {
+        if let Some(report) = done.filter(|report| report.says_more()) {
             self.insert_result(tx, report).await?;
         }
         let letter = match &plan.letter {

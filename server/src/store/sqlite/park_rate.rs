@@ -14,7 +14,7 @@ impl SqliteStore {
                SELECT at / 86400000000 AS day, CASE WHEN ?5 THEN source END AS source,
                  CASE WHEN ?6 AND outcome <> 'done' THEN reason_code END AS reason_code,
                  count(*) AS processed, count(*) FILTER (WHERE outcome <> 'done') AS parked
-               FROM endings
+               FROM endings INDEXED BY endings_park_rate
                WHERE is_canary = 0 AND is_replay = 0 AND outcome IN ('done', 'refused', 'evidence_failed')
                  AND at >= coalesce(?1, 0) AND at < coalesce(?2, 9223372036854775807)
                  AND (?3 IS NULL OR source = ?3) AND (?4 IS NULL OR kind = ?4)

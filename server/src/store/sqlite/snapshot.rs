@@ -11,6 +11,32 @@ use chrono::TimeDelta;
 /// Sets of admitted kinds that are looked at for the last full claim.
 const CLAIM_SETS: u32 = 1_000;
 
+/// A figure over the jobs of kind `k` that are waiting or in progress.
+macro_rules! live {
+    ($figure:literal, $state:literal) => {
+        concat!(
+            "(SELECT ",
+            $figure,
+            " FROM jobs j INDEXED BY jobs_live WHERE j.kind = k.kind AND j.state IN ('waiting', 'in_progress') ",
+            "AND j.needs_accept IS NOT 'canary' AND j.state = ",
+            $state,
+            ")"
+        )
+    };
+}
+
+/// How many jobs of kind `k` ended so.
+macro_rules! ended {
+    ($outcome:literal) => {
+        concat!(
+            "(SELECT count(*) FROM endings e INDEXED BY endings_by_kind WHERE e.kind = k.kind AND e.is_canary = 0 ",
+            "AND e.outcome = ",
+            $outcome,
+            ")"
+        )
+    };
+}
+
 impl SqliteStore {
     pub(super) async fn read_snapshot(&self) -> Tried<Snapshot> {
         let mut tx = self.read().await?;
@@ -40,49 +66,45 @@ impl SqliteStore {
 async fn list_kinds(tx: &mut Tx) -> Tried<Vec<StoredKind>> {
     let now = tx.now;
     Ok(sqlx::query_as(
-        "SELECT k.kind, k.not_running_after_seconds, k.paused_at, k.paused_by, k.hold_ended_at,
-           coalesce(live.claimable, 0) AS claimable, coalesce(live.scheduled, 0) AS scheduled,
-           coalesce(live.retrying, 0) AS retrying, coalesce(live.in_progress, 0) AS in_progress,
-           coalesce(live.lease_expired, 0) AS lease_expired, coalesce(live.lost, 0) AS lost,
-           live.oldest_due_at, live.next_later_at,
-           coalesce(ended.done_last_hour, 0) AS done_last_hour, coalesce(ended.failed, 0) AS failed_last_day,
-           coalesce(ended.refused, 0) AS refused_last_day,
-           coalesce(ended.evidence_failed, 0) AS evidence_failed_last_day,
-           coalesce(ended.dropped, 0) AS dropped_last_day,
-           max(coalesce(k.last_worked_at, worked.at), coalesce(worked.at, k.last_worked_at)) AS last_worked_at
-         FROM kinds k
-         LEFT JOIN (
-           SELECT j.kind,
-             count(*) FILTER (WHERE j.due_at <= ?1 AND (j.state = 'waiting' OR j.attempts < p.max_attempts))
-               AS claimable,
-             count(*) FILTER (WHERE j.state = 'waiting' AND j.due_at > ?1 AND j.attempts = 0) AS scheduled,
-             count(*) FILTER (WHERE j.state = 'waiting' AND j.due_at > ?1 AND j.attempts > 0) AS retrying,
-             count(*) FILTER (WHERE j.state = 'in_progress' AND j.due_at > ?1) AS in_progress,
-             count(*) FILTER (WHERE j.state = 'in_progress' AND j.due_at <= ?1) AS lease_expired,
-             count(*) FILTER (WHERE j.state = 'in_progress' AND j.due_at <= ?1 AND j.attempts >= p.max_attempts)
-               AS lost,
-             min(j.due_at) FILTER (WHERE j.due_at <= ?1 AND (j.state = 'waiting' OR j.attempts < p.max_attempts))
-               AS oldest_due_at,
-             min(j.due_at) FILTER (WHERE j.state = 'waiting' AND j.due_at > ?1) AS next_later_at
-           FROM kinds p CROSS JOIN jobs j ON j.kind = p.kind
-           WHERE j.state IN ('waiting', 'in_progress') AND j.canary_reason_code IS NULL
-           GROUP BY j.kind
-         ) live ON live.kind = k.kind
-         LEFT JOIN (
-           SELECT e.kind,
-             count(*) FILTER (WHERE e.outcome = 'done' AND e.at > ?2) AS done_last_hour,
-             count(*) FILTER (WHERE e.outcome = 'exception') AS failed,
-             count(*) FILTER (WHERE e.outcome = 'refused') AS refused,
-             count(*) FILTER (WHERE e.outcome = 'evidence_failed') AS evidence_failed,
-             count(*) FILTER (WHERE e.outcome = 'dropped') AS dropped
-           FROM kinds p CROSS JOIN endings e ON e.kind = p.kind
-           WHERE e.is_canary = 0 AND e.at > ?3
-           GROUP BY e.kind
-         ) ended ON ended.kind = k.kind
-         LEFT JOIN (
-           SELECT kind, max(last_worked_at) AS at FROM worker_kinds GROUP BY kind
-         ) worked ON worked.kind = k.kind
-         ORDER BY k.kind",
+        // Each figure is one range of one index. The index is named, and its
+        // condition repeated word for word, because the planner takes no other hint.
+        concat!(
+            "SELECT k.kind, k.not_running_after_seconds, k.paused_at, k.paused_by, k.hold_ended_at, ",
+            live!("count(*)", "'waiting' AND j.due_at <= ?1"),
+            " + ",
+            live!("count(*)", "'in_progress' AND j.due_at <= ?1 AND j.attempts < k.max_attempts"),
+            " AS claimable, ",
+            live!("count(*)", "'waiting' AND j.due_at > ?1 AND j.attempts = 0"),
+            " AS scheduled, ",
+            live!("count(*)", "'waiting' AND j.due_at > ?1 AND j.attempts > 0"),
+            " AS retrying, ",
+            live!("count(*)", "'in_progress' AND j.due_at > ?1"),
+            " AS in_progress, ",
+            live!("count(*)", "'in_progress' AND j.due_at <= ?1"),
+            " AS lease_expired, ",
+            live!("count(*)", "'in_progress' AND j.due_at <= ?1 AND j.attempts >= k.max_attempts"),
+            " AS lost, ",
+            "(SELECT min(at) FROM (SELECT ",
+            live!("min(j.due_at)", "'waiting' AND j.due_at <= ?1"),
+            " AS at UNION ALL SELECT ",
+            live!("min(j.due_at)", "'in_progress' AND j.due_at <= ?1 AND j.attempts < k.max_attempts"),
+            ")) AS oldest_due_at, ",
+            live!("min(j.due_at)", "'waiting' AND j.due_at > ?1"),
+            " AS next_later_at, ",
+            ended!("'done' AND e.at > ?2"),
+            " AS done_last_hour, ",
+            ended!("'exception' AND e.at > ?3"),
+            " AS failed_last_day, ",
+            ended!("'refused' AND e.at > ?3"),
+            " AS refused_last_day, ",
+            ended!("'evidence_failed' AND e.at > ?3"),
+            " AS evidence_failed_last_day, ",
+            ended!("'dropped' AND e.at > ?3"),
+            " AS dropped_last_day, ",
+            "(SELECT max(at) FROM (SELECT k.last_worked_at AS at UNION ALL ",
+            "SELECT max(w.last_worked_at) FROM worker_kinds w WHERE w.kind = k.kind)) AS last_worked_at ",
+            "FROM kinds k ORDER BY k.kind"
+        ),
     )
     .bind(At(now))
     .bind(At(now - TimeDelta::hours(1)))
@@ -106,10 +128,10 @@ async fn list_full_claims(tx: &mut Tx) -> Tried<Vec<AdmittingClaim>> {
 async fn list_recent(tx: &mut Tx) -> Tried<Vec<StoredRecent>> {
     Ok(sqlx::query_as(
         "SELECT a.ended_at, a.outcome, a.http_status, a.failure_reason, k.not_running_after_seconds
-         FROM (SELECT kind, ended_at, outcome, http_status, failure_reason FROM attempts
-               WHERE ended_at IS NOT NULL AND is_canary = 0 ORDER BY ended_at DESC LIMIT 20) a
+         FROM (SELECT job_id, kind, ended_at, outcome, http_status, failure_reason FROM attempts
+               WHERE ended_at IS NOT NULL AND is_canary = 0 ORDER BY ended_at DESC, job_id DESC LIMIT 20) a
          JOIN kinds k ON k.kind = a.kind
-         ORDER BY a.ended_at DESC",
+         ORDER BY a.ended_at DESC, a.job_id DESC",
     )
     .fetch_all(&mut **tx)
     .await?)
@@ -144,7 +166,8 @@ async fn list_workers(tx: &mut Tx) -> Tried<Vec<StoredWorker>> {
            SELECT worker, count(*) FILTER (WHERE due_at > ?1) AS holds,
              count(*) FILTER (WHERE due_at <= ?1) AS lease_expired,
              min(due_at) FILTER (WHERE due_at > ?1) AS next_lease_expires_at
-           FROM jobs WHERE state = 'in_progress' AND canary_reason_code IS NULL GROUP BY worker)
+           FROM jobs INDEXED BY jobs_leased
+           WHERE state = 'in_progress' AND needs_accept IS NOT 'canary' GROUP BY worker)
          SELECT w.worker, w.last_seen_at, w.last_claim_at, w.last_claim_was_empty,
            coalesce(leases.holds, 0) AS holds, coalesce(leases.lease_expired, 0) AS lease_expired,
            leases.next_lease_expires_at
@@ -174,8 +197,9 @@ async fn count_rest(tx: &mut Tx) -> Tried<(i64, i64, i64)> {
     Ok(sqlx::query_as(
         "SELECT (SELECT count(*) FROM late_answers WHERE at > ?1),
            (SELECT coalesce(sum(n), 0) FROM refused_polls WHERE minute > ?2 / 60000000 - 5),
-           (SELECT count(*) FROM dead_letters l JOIN jobs j ON j.id = l.job_id
-            WHERE l.status IN ('open', 'taken') AND j.canary_reason_code IS NULL)",
+           (SELECT count(*) FROM dead_letters WHERE status IN ('open', 'taken'))
+             - (SELECT count(*) FROM jobs j INDEXED BY jobs_canaries CROSS JOIN dead_letters l
+                WHERE j.canary_reason_code IS NOT NULL AND l.job_id = j.id AND l.status IN ('open', 'taken'))",
     )
     .bind(At(now - TimeDelta::hours(24)))
     .bind(At(now))

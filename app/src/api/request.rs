@@ -1,0 +1,91 @@
+//! What the address of a request says, decoded once.
+
+use crate::error::AppError;
+use crate::model::FieldError;
+use leptos::prelude::use_context;
+use leptos_router::location::RequestUrl;
+use std::str::FromStr;
+
+/// Path and query of the request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The path, as it came.
+    pub path: String,
+    query: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The request being answered.
+    pub fn current() -> Self {
+        use_context::<RequestUrl>().map(|url| Self::parse(url.as_ref())).unwrap_or_default()
+    }
+
+    /// Reads an address, with or without its host.
+    pub fn parse(address: &str) -> Self {
+        let address = address.split('#').next().unwrap_or_default();
+        let (path, query) = address.split_once('?').unwrap_or((address, ""));
+        let path = path.split_once("://").map_or(path, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+        Self { path: path.to_owned(), query: url::form_urlencoded::parse(query.as_bytes()).into_owned().collect() }
+    }
+
+    /// The value of a parameter; an empty one counts as absent.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|v| !v.is_empty())
+    }
+
+    /// The value as an owned text.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
+    }
+
+    /// The value, parsed.
+    ///
+    /// # Errors
+    /// Names the parameter and the rule it breaks.
+    pub fn parsed<T: FromStr>(&self, name: &str, rule: &str) -> Result<Option<T>, FieldError> {
+        self.word(name, rule, |text| text.parse().ok())
+    }
+
+    /// The value, as one of a closed set of words.
+    ///
+    /// # Errors
+    /// Names the parameter and the rule it breaks.
+    pub fn word<T>(&self, name: &str, rule: &str, of: impl Fn(&str) -> Option<T>) -> Result<Option<T>, FieldError> {
+        self.get(name).map(|text| of(text).ok_or_else(|| FieldError::new(name, rule))).transpose()
+    }
+
+    /// The id that ends the path; what is no id does not exist.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn id<T: FromStr>(&self, what: &'static str) -> Result<T, AppError> {
+        let last = self.path.rsplit('/').next().unwrap_or_default();
+        last.parse().map_err(|_| AppError::NotFound(what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ids::JobId;
+
+    #[test]
+    fn hostile_kinds_come_out_of_the_query_as_they_are() {
+        let request = Request::parse("http://leptos.dev/jobs?kind=a%2Fb%3Fx%3D1%23z+%F0%9F%98%80&state=#x");
+        assert_eq!(request.path, "/jobs");
+        assert_eq!(request.get("kind"), Some("a/b?x=1#z 😀"));
+        assert_eq!(request.get("state"), None, "empty is absent");
+    }
+
+    #[test]
+    fn a_path_that_ends_in_no_id_does_not_exist() {
+        assert_eq!(Request::parse("/jobs/9007199254740993").id("job"), Ok(JobId(9_007_199_254_740_993)));
+        assert_eq!(Request::parse("/jobs/x").id::<JobId>("job"), Err(AppError::NotFound("job")));
+    }
+
+    #[test]
+    fn a_value_outside_its_set_names_the_parameter() {
+        let request = Request::parse("/jobs?before=x");
+        assert_eq!(request.parsed::<JobId>("before", "must be an id").unwrap_err().field, "before");
+    }
+}

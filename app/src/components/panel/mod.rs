@@ -1,0 +1,87 @@
+//! The panel: the verdict, every count of every kind, the last failures, who
+//! works, and what needs somebody.
+//!
+//! Rendered to a string once, for the first paint of the page and for every
+//! update of its stream alike, so that the two cannot drift.
+
+mod failures;
+mod kinds;
+mod people;
+#[cfg(test)]
+mod tests;
+
+use super::markup::markup;
+use super::moment::{absolute, moment};
+use super::state_mark::{of_verdict, shape, verdict_word};
+use super::verdict_line::title_of;
+use crate::model::age::clock;
+use crate::model::reading::Reading;
+use crate::panel::PanelView;
+use leptos::prelude::*;
+
+/// The panel as HTML: one element with the id `panel`, on one line, so that it
+/// can travel as one event of a stream. Everybody gets the same bytes.
+///
+/// Its attributes: `data-state` (the verdict's word), `data-title` (for the
+/// page's title), `data-as-of` and `data-clock` (the reading's time),
+/// `data-letters` (unresolved dead letters), `data-old` when the numbers are
+/// not fresh.
+pub fn panel_html(view: &PanelView) -> String {
+    // A line break is the same text as its character reference, and a stream
+    // event must not hold a carriage return.
+    markup(panel(view)).replace('\r', "&#13;").replace('\n', "&#10;")
+}
+
+fn panel(view: &PanelView) -> impl IntoView {
+    let reading = view.reading.as_ref();
+    let as_of = reading.map(|reading| reading.as_of);
+    let is_old = (!view.is_fresh).then_some("");
+    view! {
+        <div
+            id="panel"
+            class="panel"
+            data-state=verdict_word(view.verdict.state)
+            data-title=title_of(&view.verdict, as_of)
+            data-as-of=as_of.map(absolute)
+            data-clock=as_of.map_or_else(|| "the start".to_owned(), clock)
+            data-letters=reading.map(|reading| reading.unresolved_dead_letters.to_string())
+            data-old=is_old
+            data-stale=is_old
+        >
+            {head(view)}
+            {match reading {
+                None => view! { <p class="empty">"No numbers have been read since this server started."</p> }.into_any(),
+                Some(reading) => body(reading).into_any(),
+            }}
+        </div>
+    }
+}
+
+fn head(view: &PanelView) -> impl IntoView {
+    let verdict = &view.verdict;
+    let as_of = view.reading.as_ref().map(|reading| reading.as_of);
+    let why: Vec<String> = view.forecast.iter().chain(&verdict.why).cloned().collect();
+    view! {
+        <header class="verdict">
+            <h1 id="verdict">{shape(of_verdict(verdict.state))}" "{verdict.text.clone()}</h1>
+            <p id="live-state" class="live" data-keep="">
+                {as_of.map(|at| view! { "as of "{moment(at, clock(at))} })}
+            </p>
+            {(!why.is_empty()).then(|| view! { <p class="why">{why.join(" · ")}</p> })}
+        </header>
+        <p id="say" class="unseen" role="status" data-keep=""></p>
+    }
+}
+
+fn body(reading: &Reading) -> impl IntoView {
+    view! {
+        {kinds::kinds(reading)}
+        <div class="columns">
+            {failures::failures(reading)}
+            <div>
+                {people::workers(reading)}
+                {people::needs_somebody(reading)}
+            </div>
+        </div>
+    }
+}

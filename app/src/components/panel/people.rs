@@ -1,0 +1,85 @@
+//! Who works, what starts them, and what needs somebody.
+
+use crate::components::link;
+use crate::components::moment::{since, until};
+use crate::model::age::age;
+use crate::model::letter::{LetterFilter, LetterStatus};
+use crate::model::reading::{Reading, Tick, WorkerSeen};
+use chrono::{DateTime, Utc};
+use leptos::prelude::*;
+
+pub(super) fn workers(reading: &Reading) -> impl IntoView {
+    // By name: a list ordered by "last seen" would never stand still.
+    let mut workers: Vec<&WorkerSeen> = reading.workers.iter().collect();
+    workers.sort_by(|a, b| a.worker.cmp(&b.worker));
+    let rows = workers.into_iter().map(|worker| row(worker, reading.as_of)).collect_view();
+    view! {
+        <section>
+            <h2>"Who works"</h2>
+            {if reading.workers.is_empty() {
+                view! { <p class="empty">"No worker was seen in the last 24 h."</p> }.into_any()
+            } else {
+                view! {
+                    <div class="scroll" tabindex="0" role="region" aria-label="Workers">
+                        <table class="workers"><tbody>{rows}</tbody></table>
+                    </div>
+                }
+                .into_any()
+            }}
+            {(!reading.ticks.is_empty()).then(|| {
+                let ticks = reading.ticks.iter().map(|tick| trigger(tick, reading.as_of)).collect_view();
+                view! { <ul class="facts">{ticks}</ul> }
+            })}
+            <p class=(reading.late_answers_last_day == 0).then_some("zero")>
+                {format!("late answers refused in 24 h: {}", reading.late_answers_last_day)}
+            </p>
+        </section>
+    }
+}
+
+fn row(worker: &WorkerSeen, now: DateTime<Utc>) -> impl IntoView {
+    let name = worker.worker.clone();
+    view! {
+        <tr data-k=name.clone()>
+            <th scope="row" title=name.clone()>{name.clone()}</th>
+            <td>"seen "{since(worker.last_seen_at, now)}</td>
+            <td>{held(worker, now)}</td>
+        </tr>
+    }
+}
+
+fn held(worker: &WorkerSeen, now: DateTime<Utc>) -> impl IntoView {
+    let expired = (worker.lease_expired > 0)
+        .then(|| view! { " "<span class="s-dead">{format!("▲ {} lease expired", worker.lease_expired)}</span> });
+    let main = match (worker.holds, worker.next_lease_expires_at) {
+        (0, _) if worker.last_claim_was_empty => "polls and gets nothing".into_any(),
+        (0, _) => "holds nothing".into_any(),
+        (holds, Some(at)) => view! { {format!("holds {holds}, lease ends ")}{until(at, now)} }.into_any(),
+        (holds, None) => format!("holds {holds}").into_any(),
+    };
+    view! { {main}{expired} }
+}
+
+fn trigger(tick: &Tick, now: DateTime<Utc>) -> impl IntoView {
+    let name = tick.trigger.clone();
+    view! {
+        <li data-k=name.clone()>
+            "trigger "<b class="name">{name.clone()}</b>" ticked "{since(tick.last_at, now)}
+            {format!(", every {}", age(tick.every_seconds))}
+        </li>
+    }
+}
+
+pub(super) fn needs_somebody(reading: &Reading) -> impl IntoView {
+    let open = link::letters(&LetterFilter { status: Some(LetterStatus::Open), ..LetterFilter::default() });
+    view! {
+        <section>
+            <h2>"Needs somebody"</h2>
+            {match reading.unresolved_dead_letters {
+                0 => view! { <p class="empty">"No dead letter waits for a person."</p> }.into_any(),
+                1 => view! { <p><a href=open>"1 dead letter"</a>" waits for a person."</p> }.into_any(),
+                n => view! { <p><a href=open>{format!("{n} dead letters")}</a>" wait for a person."</p> }.into_any(),
+            }}
+        </section>
+    }
+}

@@ -1,0 +1,19 @@
+//! One file per address. A page reads its address, asks for permission, makes
+//! one call to the store and renders the answer; it decides nothing about data.
+
+pub mod audit;
+pub mod dead_letter;
+pub mod dead_letters;
+pub mod failed;
+pub mod frame;
+pub mod job;
+pub mod jobs;
+pub mod login;
+pub mod not_found;
+pub mod notice;
+pub mod pipeline;
+pub mod policies;
+pub mod refusals;
+pub mod setup;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! What a form's answer says on the page it leads to. The address carries a
+//! code out of a closed set, never a text.
+
+use crate::api::Request;
+use leptos::prelude::*;
+
+/// One thing that a form's answer can say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The session ended.
+    SignedOut,
+    /// Name or password are wrong, or the user is disabled.
+    SignInFailed,
+    /// Too many attempts to sign in.
+    SignInSlowedDown,
+    /// A replay was made.
+    Replayed,
+    /// A letter was closed.
+    Closed,
+    /// Somebody acted on the letter first.
+    Conflict,
+    /// The action needs a note.
+    NoteNeeded,
+    /// The kind is paused.
+    Paused,
+    /// The kind runs again.
+    Resumed,
+    /// The set-up link is wrong or used up.
+    SetUpRefused,
+    /// The password is too short.
+    PasswordRefused,
+    /// The user name breaks the rule.
+    NameRefused,
+    /// The form was incomplete or did not come from this page.
+    FormRefused,
+    /// The role does not allow it.
+    Forbidden,
+    /// The database is away.
+    Unavailable,
+}
+
+impl Notice {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::SignedOut,
+        Self::SignInFailed,
+        Self::SignInSlowedDown,
+        Self::Replayed,
+        Self::Closed,
+        Self::Conflict,
+        Self::NoteNeeded,
+        Self::Paused,
+        Self::Resumed,
+        Self::SetUpRefused,
+        Self::PasswordRefused,
+        Self::NameRefused,
+        Self::FormRefused,
+        Self::Forbidden,
+        Self::Unavailable,
+    ];
+
+    /// The value of the parameter `notice`.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::SignedOut => "signed-out",
+            Self::SignInFailed => "sign-in-failed",
+            Self::SignInSlowedDown => "sign-in-slowed-down",
+            Self::Replayed => "replayed",
+            Self::Closed => "closed",
+            Self::Conflict => "conflict",
+            Self::NoteNeeded => "note-needed",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::SetUpRefused => "set-up-refused",
+            Self::PasswordRefused => "password-refused",
+            Self::NameRefused => "name-refused",
+            Self::FormRefused => "form-refused",
+            Self::Forbidden => "forbidden",
+            Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// The notice of that code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|notice| notice.code() == code)
+    }
+
+    /// What a person reads.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::SignedOut => "You are signed out.",
+            Self::SignInFailed => "Name or password are wrong.",
+            Self::SignInSlowedDown => "Too many attempts. Wait a minute and try again.",
+            Self::Replayed => "Approved: a new job with the same payload is due. It is listed under Replays.",
+            Self::Closed => "Closed. Nothing is run again.",
+            Self::Conflict => {
+                "Somebody acted on this letter already, so nothing of yours was done. What happened is shown below."
+            }
+            Self::NoteNeeded => "Nothing was done: closing a letter for good needs a note that says why.",
+            Self::Paused => "Paused: this kind is held until somebody resumes it.",
+            Self::Resumed => "Resumed: this kind may be claimed again.",
+            Self::SetUpRefused => "This set-up link is wrong or has been used. Make a new one on the server.",
+            Self::PasswordRefused => "Nothing was stored: the password breaks the rule below.",
+            Self::NameRefused => "Nothing was stored: the name breaks the rule below.",
+            Self::FormRefused => "Nothing was done: the form was incomplete. Try again from this page.",
+            Self::Forbidden => "Nothing was done: your role does not allow it.",
+            Self::Unavailable => "Nothing was done: the database cannot be reached. Try again.",
+        }
+    }
+
+    fn is_good(self) -> bool {
+        matches!(self, Self::SignedOut | Self::Replayed | Self::Closed | Self::Paused | Self::Resumed)
+    }
+}
+
+/// The notice that the address carries, if any.
+pub fn notice(request: &Request) -> Option<impl IntoView + use<>> {
+    let notice = Notice::from_code(request.get("notice")?)?;
+    let class = if notice.is_good() { "notice" } else { "notice bad" };
+    Some(view! { <p class=class role="status">{notice.sentence()}</p> })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_told_apart_and_lead_back() {
+        for notice in Notice::ALL {
+            assert_eq!(Notice::from_code(notice.code()), Some(notice));
+        }
+        assert_eq!(Notice::from_code("<script>"), None);
+    }
+}

@@ -1,0 +1,41 @@
+//! Which page answers which address.
+//!
+//! Every page is rendered whole before its first byte is sent, so that it
+//! reads and acts without any script. Filters are in the query string, never
+//! in the path: a kind may be called `..` or `a/b`.
+
+use crate::pages::audit::AuditPage;
+use crate::pages::dead_letter::DeadLetterPage;
+use crate::pages::dead_letters::DeadLettersPage;
+use crate::pages::job::JobPage;
+use crate::pages::jobs::JobsPage;
+use crate::pages::login::LoginPage;
+use crate::pages::not_found::NotFoundPage;
+use crate::pages::pipeline::PipelinePage;
+use crate::pages::policies::PoliciesPage;
+use crate::pages::refusals::RefusalsPage;
+use crate::pages::setup::SetupPage;
+use leptos::prelude::*;
+use leptos_router::components::{FlatRoutes, Route, Router};
+use leptos_router::{SsrMode, path};
+
+/// All pages.
+#[component]
+pub fn App() -> impl IntoView {
+    view! {
+        <Router>
+            <FlatRoutes fallback=NotFoundPage>
+                <Route path=path!("/") view=PipelinePage ssr=SsrMode::Async />
+                <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async />
+                <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async />
+                <Route path=path!("/dead-letters") view=DeadLettersPage ssr=SsrMode::Async />
+                <Route path=path!("/dead-letters/:id") view=DeadLetterPage ssr=SsrMode::Async />
+                <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
+                <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />
+                <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />
+                <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async />
+                <Route path=path!("/setup") view=SetupPage ssr=SsrMode::Async />
+            </FlatRoutes>
+        </Router>
+    }
+}

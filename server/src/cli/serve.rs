@@ -1,0 +1,127 @@
+//! `drainboard serve`.
+
+use super::Database;
+use crate::auth::set_up;
+use crate::config::Config;
+use crate::live::Live;
+use crate::state::AppState;
+use crate::{duties, web};
+use anyhow::Context as _;
+use app::panel::PanelMemory;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// Requests under way get this long to end; the whole stays below 10 seconds.
+const GRACE: Duration = Duration::from_secs(7);
+/// Then the database's connections get this long to close.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// Options of `serve`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where to listen.
+    #[arg(long, value_name = "ADDRESS:PORT", env = "DRAINBOARD_LISTEN", default_value = "127.0.0.1:3000")]
+    listen: SocketAddr,
+    /// Answer GET /verdict without a token.
+    #[arg(long)]
+    public_verdict: bool,
+    /// The pages are reached over TLS (through a proxy): hand out cookies that a browser sends only there.
+    #[arg(long)]
+    secure_cookies: bool,
+}
+
+/// Serves until it is told to stop.
+pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
+    let config = Config {
+        listen: args.listen,
+        database_url: database.url().to_owned(),
+        public_verdict: args.public_verdict,
+        secure_cookies: args.secure_cookies,
+    };
+    let listener = listen(config.listen).await?;
+    let store = database.open().await?;
+    let address = listener.local_addr()?;
+    let link = set_up::prepare(&*store).await?;
+    let state = AppState { store, panel: PanelMemory::default(), live: Live::default(), config: Arc::new(config) };
+    eprintln!("Drainboard listens on {}", web_address(address));
+    if let Some(link) = link {
+        eprintln!("Nobody can sign in yet. This link makes the first admin, once: {}{link}", web_address(address));
+    }
+    serve(listener, state).await
+}
+
+/// Binds the address.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address} (does another program? choose another address with --listen)")
+    })
+}
+
+/// Serves `state` on `listener`, duties included, until SIGTERM or SIGINT; then
+/// ends streams at once and everything within 10 seconds.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(listener: TcpListener, state: AppState) -> anyhow::Result<()> {
+    let duties = duties::spawn(state.store.clone());
+    let (store, live) = (state.store.clone(), state.live.clone());
+    let (stopping, mut stopped) = tokio::sync::watch::channel(false);
+    let service = web::router(state).into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(async move {
+        told_to_stop().await;
+        tracing::info!("stopping");
+        live.shut_down();
+        stopping.send_replace(true);
+    });
+    let grace_is_over = async move {
+        // An error means that the server ended by itself, which the other branch reports.
+        if stopped.wait_for(|is_stopping| *is_stopping).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(GRACE).await;
+    };
+    let served = tokio::select! {
+        served = server => served.context("the server failed"),
+        () = grace_is_over => {
+            tracing::warn!("some requests did not end in time");
+            Ok(())
+        }
+    };
+    duties.abort();
+    if tokio::time::timeout(CLOSING, store.close()).await.is_err() {
+        tracing::warn!("the database did not close in time");
+    }
+    served
+}
+
+async fn told_to_stop() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate()).expect("a process may handle SIGTERM");
+        tokio::select! { _ = interrupted => {}, _ = terminate.recv() => {} }
+    }
+    #[cfg(not(unix))]
+    {
+        // An error means that the signal cannot be had; then only a kill ends the server.
+        let _ = interrupted.await;
+    }
+}
+
+/// The address as a browser on this machine takes it.
+pub fn web_address(address: SocketAddr) -> String {
+    let mut address = address;
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{address}")
+}

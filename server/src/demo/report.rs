@@ -1,0 +1,127 @@
+//! What a worker of the demo reports: the model's answer, or why there was none.
+//!
+//! A failure of the call never becomes a verdict, and a verdict carries the
+//! model's own reason.
+
+use super::model_client::NotAnswered;
+use crate::auth::secret::sha256_hex;
+use crate::worker_api::jobs::done::DoneBody;
+use crate::worker_api::jobs::fail::FailBody;
+use crate::worker_api::jobs::refuse::RefuseBody;
+use crate::worker_client::Report;
+use app::model::job::{ClaimedJob, RawJson};
+use serde_json::{Value, json};
+
+const MODEL_ID: &str = "stand-in-mini-1";
+const INVOICE_PROMPT: &str = "Extract the invoice. Quote every value word for word. Take nothing from context: \
+    an address states no currency. If a required field is missing, ambiguous or contradicted, call cannot_process; \
+    that is a correct answer. Call exactly one tool.";
+const INVOICE_TOOLS: &str = "extract_invoice(invoice_number, invoice_date, currency, total, evidence) \
+    cannot_process(reason_code, field, evidence)";
+const PHOTO_PROMPT: &str = "Say approved, rejected or needs_review, and why.";
+
+/// The report about `job`.
+pub fn report_of(job: &ClaimedJob, answer: &Result<Value, NotAnswered>) -> Report {
+    match answer {
+        Err(not_answered) => failure(job, not_answered),
+        Ok(said) if said["tool_call"]["name"] == "cannot_process" => refusal(job, said),
+        Ok(said) if said["tool_call"].is_object() => extraction(job, said),
+        Ok(said) => verdict(job, said),
+    }
+}
+
+fn failure(job: &ClaimedJob, not_answered: &NotAnswered) -> Report {
+    let envelope = Some(envelope(job, None));
+    Report::Fail(Box::new(match not_answered {
+        NotAnswered::Refused { status, code, message, retry_after } => FailBody {
+            error: format!("{status} {message}"),
+            http_status: Some(u32::from(*status)),
+            error_code: Some(code.clone()),
+            retry_after: retry_after.clone(),
+            envelope,
+            ..FailBody::default()
+        },
+        NotAnswered::Unreachable { code, message } => {
+            FailBody { error: message.clone(), error_code: Some((*code).to_owned()), envelope, ..FailBody::default() }
+        }
+    }))
+}
+
+fn refusal(job: &ClaimedJob, said: &Value) -> Report {
+    let input = &said["tool_call"]["input"];
+    Report::Refuse(Box::new(RefuseBody {
+        lease_token: job.lease_token,
+        reason_code: text(&input["reason_code"]).unwrap_or_default(),
+        field: text(&input["field"]),
+        evidence: text(&input["evidence"]).unwrap_or_else(|| "NOT FOUND".to_owned()),
+        envelope: Some(envelope(job, Some(&said["tool_call"]))),
+        cost_micro_usd: said["cost_micro_usd"].as_i64(),
+    }))
+}
+
+fn extraction(job: &ClaimedJob, said: &Value) -> Report {
+    let input = &said["tool_call"]["input"];
+    let mut values = input.clone();
+    if let Some(fields) = values.as_object_mut() {
+        fields.remove("evidence");
+    }
+    Report::Done(Box::new(DoneBody {
+        verdict: Some("extracted".to_owned()),
+        result: Some(raw(&values)),
+        values: Some(raw(&values)),
+        evidence: Some(raw(&input["evidence"])),
+        source_text: source_text(job),
+        envelope: Some(envelope(job, Some(&said["tool_call"]))),
+        cost_micro_usd: said["cost_micro_usd"].as_i64(),
+        ..DoneBody::default()
+    }))
+}
+
+fn verdict(job: &ClaimedJob, said: &Value) -> Report {
+    Report::Done(Box::new(DoneBody {
+        verdict: text(&said["verdict"]),
+        reason: text(&said["reason"]),
+        result: Some(&said["result"]).filter(|result| !result.is_null()).map(raw),
+        envelope: Some(envelope(job, None)),
+        cost_micro_usd: said["cost_micro_usd"].as_i64(),
+        ..DoneBody::default()
+    }))
+}
+
+fn envelope(job: &ClaimedJob, tool_call: Option<&Value>) -> RawJson {
+    let (template, prompt, tools) = match job.kind.as_str() {
+        "extract-invoice" => ("invoice-extract", INVOICE_PROMPT, INVOICE_TOOLS),
+        kind => (kind, PHOTO_PROMPT, ""),
+    };
+    let mut envelope = json!({
+        "envelope_version": 1,
+        "source": job.source,
+        "payload_ref": job.payload_ref,
+        "model": {"provider": "stand-in", "id": MODEL_ID, "params": {"temperature": 0}},
+        "prompt": {"template_id": template, "sha256": sha256_hex(prompt)},
+    });
+    if !tools.is_empty() {
+        envelope["tools_offered"] = json!({"sha256": sha256_hex(tools)});
+    }
+    if let Some(call) = tool_call {
+        envelope["tool_calls"] = json!([call]);
+    }
+    if let Some(payload) = &job.payload {
+        envelope["payload_sha256"] = json!(sha256_hex(payload.as_str()));
+    }
+    raw(&envelope)
+}
+
+/// The text that the model was shown.
+fn source_text(job: &ClaimedJob) -> Option<String> {
+    let payload: Value = serde_json::from_str(job.payload.as_ref()?.as_str()).ok()?;
+    text(&payload["text"])
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn raw(value: &Value) -> RawJson {
+    RawJson::stored(value.to_string())
+}

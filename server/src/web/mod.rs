@@ -1,0 +1,35 @@
+//! Everything the server answers: worker API, site files, pages, forms, stream.
+//!
+//! One place lists the parts and what stands in front of them; what a part does
+//! is in the part.
+
+pub mod detach;
+pub mod headers;
+pub mod pages;
+pub mod problem;
+pub mod same_origin;
+
+use crate::state::AppState;
+use crate::{auth, forms, live, site, worker_api};
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use tower_http::compression::CompressionLayer;
+
+/// The whole server as a router.
+pub fn router(state: AppState) -> Router {
+    // Streams stay outside of compression: a compressor holds events back.
+    let streams = live::router().with_state(state.clone());
+    let pages = pages::router(&state);
+    let people = Router::new()
+        .merge(auth::router())
+        .merge(forms::router())
+        .with_state(state.clone())
+        .layer(from_fn_with_state(pages.clone(), pages::show_problem))
+        .merge(pages)
+        .layer(CompressionLayer::new())
+        .merge(streams)
+        .layer(same_origin::layer())
+        .layer(from_fn(detach::detach));
+    let programs = worker_api::router().with_state(state.clone()).layer(CompressionLayer::new());
+    Router::new().merge(people).merge(programs).merge(site::router()).layer(from_fn(headers::add))
+}

@@ -1,0 +1,77 @@
+//! Who calls: the bearer token of a program, and what it may do.
+//!
+//! A token has exactly the scopes it lists; none implies another. A browser's
+//! session cookie is never looked at here.
+
+use super::PATIENCE;
+use super::error::ApiError;
+use crate::auth::secret::sha256_hex;
+use crate::auth::session::Sender;
+use crate::state::AppState;
+use app::model::people::{Actor, Scope, Token};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+
+/// A caller whose token is known. Extracting it answers 401 otherwise.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    token: Token,
+    sender: Sender,
+}
+
+impl Caller {
+    /// Demands a scope.
+    ///
+    /// # Errors
+    /// 403 naming the scope, if the token does not list it.
+    pub fn require(&self, scope: Scope) -> Result<(), ApiError> {
+        if self.token.scopes.contains(&scope) { Ok(()) } else { Err(ApiError::Forbidden(scope)) }
+    }
+
+    /// The caller as the audit names it.
+    pub fn into_actor(self) -> Actor {
+        self.sender.actor(&format!("token {}", self.token.name))
+    }
+}
+
+impl FromRequestParts<AppState> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let secret = bearer_secret(&parts.headers).ok_or(ApiError::Unauthenticated)?;
+        let sha256 = sha256_hex(secret);
+        let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await?;
+        Ok(Self { token: found.ok_or(ApiError::Unauthenticated)?, sender: Sender::of(parts) })
+    }
+}
+
+/// The secret of an `Authorization: Bearer` header; the scheme in any case.
+fn bearer_secret(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (scheme, secret) = values.next()?.to_str().ok()?.split_once(' ')?;
+    let is_only_one = values.next().is_none();
+    (is_only_one && scheme.eq_ignore_ascii_case("bearer")).then(|| secret.trim()).filter(|secret| !secret.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(&["Bearer drb_x"], Some("drb_x"))]
+    #[case(&["bEARER  drb_x "], Some("drb_x"))]
+    #[case(&["Basic drb_x"], None)]
+    #[case(&["drb_x"], None)]
+    #[case(&["Bearer "], None)]
+    #[case(&["Bearer drb_x", "Bearer drb_y"], None)]
+    #[case(&[], None)]
+    fn one_bearer_header_is_a_secret(#[case] values: &[&str], #[case] secret: Option<&str>) {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(header::AUTHORIZATION, value.parse().unwrap());
+        }
+        assert_eq!(bearer_secret(&headers), secret);
+    }
+}

@@ -1,0 +1,4 @@
+//! Policies of kinds: listed with origins, changed in part.
+
+pub mod change;
+pub mod list;

@@ -1,0 +1,36 @@
+//! The worker API as a worker or a monitor meets it: the router without a
+//! socket, on every database, a topic per file.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+mod client;
+
+mod access;
+mod bad_input;
+mod faults;
+mod jobs;
+mod letters;
+mod monitors;
+mod names;
+mod policies;
+mod text;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let topics: [fn() -> Vec<Trial>; 9] = [
+        access::trials,
+        bad_input::trials,
+        faults::trials,
+        jobs::trials,
+        letters::trials,
+        monitors::trials,
+        names::trials,
+        policies::trials,
+        text::trials,
+    ];
+    let trials = topics.into_iter().flat_map(|trials| trials()).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}

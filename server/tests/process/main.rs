@@ -1,0 +1,13 @@
+//! Tests that start the real binary and look at it from outside, as an
+//! operator, a browser or a script does.
+
+mod anonymous;
+mod command_line;
+mod cross_site;
+mod demo;
+mod forms;
+mod live;
+mod set_up;
+mod shut_down;
+mod sign_in;
+mod support;

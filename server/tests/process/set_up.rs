@@ -1,0 +1,57 @@
+//! From nothing to the first page: the link that makes the first admin.
+
+use crate::support::server::PASSWORD;
+use crate::support::{Database, Server};
+
+fn link_token(server: &mut Server) -> String {
+    let line = server.wait_for_log("/setup?token=");
+    line.split("/setup?token=").nth(1).unwrap().trim().to_owned()
+}
+
+#[tokio::test]
+async fn the_link_on_standard_error_makes_the_first_admin_once() {
+    let database = Database::new();
+    let mut server = database.serve(&[]);
+    let token = link_token(&mut server);
+    let mut browser = server.browser();
+
+    let form = browser.get(&format!("/setup?token={token}")).await;
+    assert_eq!(form.status, 200);
+    assert!(form.text.contains("action=\"/setup\""), "{}", form.text);
+
+    let too_short = browser.post("/setup", &[("token", &token), ("username", "mila"), ("password", "1234567")]).await;
+    assert_eq!(too_short.status, 422, "{}", too_short.text);
+    assert!(too_short.text.contains("8"), "names the rule: {}", too_short.text);
+
+    let made = browser.post("/setup", &[("token", &token), ("username", "mila"), ("password", PASSWORD)]).await;
+    assert_eq!((made.status, made.location()), (303, "/"));
+    browser.keep_cookie(&made);
+    let page = browser.get("/").await;
+    assert_eq!(page.status, 200);
+    assert!(page.text.contains("mila") && page.text.contains("admin"), "signed in at once: {}", page.text);
+
+    let again =
+        server.browser().post("/setup", &[("token", &token), ("username", "eve"), ("password", PASSWORD)]).await;
+    assert_eq!(again.status, 409, "{}", again.text);
+    assert_eq!(server.browser().sign_in("eve", PASSWORD).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_guessed_link_makes_nobody() {
+    let database = Database::new();
+    let mut server = database.serve(&[]);
+    link_token(&mut server);
+    let form = [("token", "guessed"), ("username", "eve"), ("password", PASSWORD)];
+    assert_eq!(server.browser().post("/setup", &form).await.status, 409);
+    assert_eq!(server.browser().sign_in("eve", PASSWORD).await.status, 401);
+}
+
+#[tokio::test]
+async fn with_users_there_is_no_link() {
+    let database = Database::new();
+    database.add_user("mila", "admin");
+    let server = database.serve(&[]);
+    // The page is answered after all that start-up prints.
+    assert_eq!(server.browser().get("/login").await.status, 200);
+    assert!(!server.log().contains("/setup"), "{}", server.log());
+}
