@@ -1,1 +1,65 @@
-//! x
+//! The attempts of a job, oldest first: who, when, how long, and how each ended.
+
+use super::moment::{date_and_time, until};
+use super::state_mark::{of_attempt, state};
+use crate::model::age::age_between;
+use crate::model::job::Attempt;
+use chrono::{DateTime, Utc};
+use leptos::prelude::*;
+
+/// The table, or a sentence when nobody claimed the job yet. `now` is the
+/// database's clock at the reading.
+pub fn attempts(history: &[Attempt], now: DateTime<Utc>) -> AnyView {
+    if history.is_empty() {
+        return view! { <p class="empty">"No worker has claimed this job yet."</p> }.into_any();
+    }
+    let rows = history.iter().map(|attempt| row(attempt, now)).collect_view();
+    view! {
+        <div class="scroll" tabindex="0" role="region" aria-label="Attempts">
+            <table class="attempts">
+                <thead>
+                    <tr>
+                        <th scope="col">"Attempt"</th>
+                        <th scope="col">"Claimed"</th>
+                        <th scope="col">"Worker"</th>
+                        <th scope="col">"Took"</th>
+                        <th scope="col">"End"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}
+
+fn row(attempt: &Attempt, now: DateTime<Utc>) -> impl IntoView {
+    let (mark, word) = of_attempt(attempt.outcome);
+    let worker = attempt.worker.clone();
+    let took = age_between(attempt.claimed_at, attempt.ended_at.unwrap_or(now));
+    view! {
+        <tr>
+            <td>{attempt.attempt}</td>
+            <td>{date_and_time(attempt.claimed_at)}</td>
+            <th scope="row" title=worker.clone()>{worker.clone()}</th>
+            <td>{took}</td>
+            <td class="end">
+                {state(mark, word)}" "<span>{facts(attempt)}</span>
+                {attempt.next_run_at.map(|at| view! { ", again "{until(at, now)} })}
+                {attempt.error.clone().map(|error| view! { <pre tabindex="0">{error}</pre> })}
+            </td>
+        </tr>
+    }
+}
+
+/// `transient · rate_limit · 429 · insufficient_quota`, as far as known.
+fn facts(attempt: &Attempt) -> String {
+    let parts = [
+        attempt.category.map(|category| category.as_str().to_owned()),
+        attempt.failure_reason.clone(),
+        attempt.http_status.map(|status| status.to_string()),
+        attempt.error_code.clone(),
+        attempt.reason_code.clone(),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}

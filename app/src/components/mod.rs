@@ -2,9 +2,11 @@
 //! ask the store.
 
 pub mod attempts;
+pub mod filter_chips;
 pub mod json_text;
 pub mod letter_actions;
 pub mod link;
+pub mod markup;
 pub mod moment;
 pub mod pager;
 pub mod panel;

@@ -1,6 +1,10 @@
-//! The stream of rendered panels: one while the tab is visible, none while it
-//! is hidden (then one question a minute), and never a claim to be live without
-//! an answer in the last seconds.
+//! The stream of rendered panels: one for all visible tabs of a browser, none
+//! while all are hidden (then one question a minute), and never a claim to be
+//! live without an answer in the last seconds.
+//!
+//! A browser has about six connections to a server, shared by all its tabs, so
+//! the tab that has the stream passes each panel on to the others; a tab that
+//! hears nothing opens the stream itself, and of two the lower number keeps it.
 //!
 //! Ages in the panel are the server's; the browser's clocks only measure how
 //! long ago the last answer came.
@@ -11,14 +15,19 @@ use std::rc::Rc;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{
-    Document, Element, EventSource, HtmlTemplateElement, MessageEvent, Performance, VisibilityState, Window,
-    XmlHttpRequest,
+    BroadcastChannel, Document, Element, EventSource, HtmlTemplateElement, MessageEvent, Performance, VisibilityState,
+    Window, XmlHttpRequest,
 };
 
 /// Without an answer for so long, the panel is stale.
 const STALE_AFTER_MS: f64 = 5_000.0;
 /// A stream that the server closed is asked for again after so long.
 const RETRY_AFTER_MS: f64 = 5_000.0;
+/// A tab that heard nothing from another for so long (and up to a second more,
+/// so that not all of them move at once) opens the stream itself.
+const QUIET_MS: f64 = 2_500.0;
+/// A page that was just loaded waits so long for another tab's stream.
+const FIRST_MS: f64 = 900.0;
 /// A hidden tab asks so often.
 const HIDDEN_EVERY_MS: f64 = 60_000.0;
 
@@ -26,7 +35,7 @@ const HIDDEN_EVERY_MS: f64 = 60_000.0;
 pub fn start() {
     let Some(live) = web_sys::window().and_then(Live::of) else { return };
     let live = Rc::new(live);
-    live.connect();
+    listen_to_other_tabs(&live);
     on_visibility_change(&live);
     tick_every_second(&live);
 }
@@ -38,6 +47,9 @@ struct Live {
     status: Element,
     say: Element,
     badge: Option<Element>,
+    /// Where panels are passed on to other tabs, each with the sender's number.
+    channel: Option<BroadcastChannel>,
+    number: u32,
     now: RefCell<Now>,
 }
 
@@ -48,8 +60,10 @@ struct Now {
     held: Option<String>,
     /// When the last panel came, on both clocks of the browser.
     received: (f64, f64),
-    /// When a question was last asked, on both clocks.
+    /// When the server was last asked for a panel or stream, on both clocks.
     asked: (f64, f64),
+    /// When another tab last passed a panel on.
+    heard: Option<(f64, f64)>,
     is_signed_out: bool,
 }
 
@@ -74,11 +88,14 @@ impl Live {
             status: document.get_element_by_id("live-state")?,
             say: document.get_element_by_id("say")?,
             badge: document.get_element_by_id("open-letters"),
+            channel: BroadcastChannel::new("drainboard-panel").ok(),
+            number: (js_sys::Math::random() * f64::from(u32::MAX)) as u32,
             document,
             now: RefCell::default(),
         };
         let clocks = live.clocks();
-        live.now.borrow_mut().received = clocks;
+        let now = Now { received: clocks, asked: clocks, ..Now::default() };
+        live.now.replace(now);
         Some(live)
     }
 
@@ -102,15 +119,23 @@ impl Live {
         !selection.is_collapsed() && (within(selection.anchor_node()) || within(selection.focus_node()))
     }
 
+    /// Whether another tab's stream serves this one, too.
+    fn is_served(&self) -> bool {
+        let patience = QUIET_MS + f64::from(self.number % 1_000);
+        self.now.borrow().heard.is_some_and(|heard| self.ms_since(heard) < patience)
+    }
+
     fn connect(self: &Rc<Self>) {
-        if self.is_hidden() {
+        if self.is_hidden() || self.is_served() {
             return;
         }
         self.now.borrow_mut().asked = self.clocks();
         let Ok(stream) = EventSource::new("/live") else { return };
         let live = Rc::clone(self);
         let on_panel = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
-            live.receive(event.data().as_string());
+            let Some(html) = event.data().as_string() else { return };
+            live.pass_on(&html);
+            live.receive(html);
         });
         let listening = stream.add_event_listener_with_callback("panel", on_panel.as_ref().unchecked_ref());
         if listening.is_ok() {
@@ -118,11 +143,34 @@ impl Live {
         }
     }
 
-    fn receive(&self, html: Option<String>) {
+    fn pass_on(&self, html: &str) {
+        if let Some(channel) = &self.channel {
+            let _ = channel.post_message(&JsValue::from_str(&format!("{} {html}", self.number)));
+        }
+    }
+
+    /// Takes a panel from another tab's stream, and gives up an own stream
+    /// beside one with a lower number.
+    fn hear(&self, message: &str) {
+        let Some((number, html)) = message.split_once(' ') else { return };
+        let is_lower = number.parse().is_ok_and(|number: u32| number < self.number);
+        let has_stream = self.now.borrow().source.is_some();
+        if self.is_hidden() || (has_stream && !is_lower) {
+            return;
+        }
+        {
+            let mut now = self.now.borrow_mut();
+            now.source = None;
+            now.heard = Some(self.clocks());
+        }
+        self.receive(html.to_owned());
+    }
+
+    fn receive(&self, html: String) {
         {
             let mut now = self.now.borrow_mut();
             now.received = self.clocks();
-            now.held = html;
+            now.held = Some(html);
             now.is_signed_out = false;
         }
         self.show_held();
@@ -188,14 +236,17 @@ impl Live {
     }
 
     fn tick(self: &Rc<Self>) {
-        let (asked, is_open) = {
+        let (asked, stream_state) = {
             let now = self.now.borrow();
-            let is_open = now.source.as_ref().is_some_and(|source| source.stream.ready_state() != EventSource::CLOSED);
-            (now.asked, is_open)
+            (now.asked, now.source.as_ref().map(|source| source.stream.ready_state()))
         };
-        let wait = if self.is_hidden() { HIDDEN_EVERY_MS } else { RETRY_AFTER_MS };
-        if !is_open && self.ms_since(asked) >= wait {
-            self.ask();
+        let since_asked = self.ms_since(asked);
+        match stream_state {
+            _ if self.is_hidden() && since_asked >= HIDDEN_EVERY_MS => self.ask(),
+            // The server ended the stream: a question tells why.
+            Some(EventSource::CLOSED) if since_asked >= RETRY_AFTER_MS => self.ask(),
+            None if since_asked >= FIRST_MS => self.connect(),
+            _ => {}
         }
         self.show_held();
     }
@@ -208,7 +259,10 @@ impl Live {
         let (live, answer) = (Rc::clone(self), request.clone());
         let on_load = Closure::once_into_js(move || match answer.status() {
             Ok(200) => {
-                live.receive(answer.response_text().ok().flatten());
+                if let Ok(Some(html)) = answer.response_text() {
+                    live.receive(html);
+                }
+                live.now.borrow_mut().source = None;
                 live.connect();
             }
             Ok(401 | 403) => {
@@ -225,11 +279,25 @@ impl Live {
     }
 }
 
+fn listen_to_other_tabs(live: &Rc<Live>) {
+    let Some(channel) = &live.channel else { return };
+    let live = Rc::clone(live);
+    let on_message: JsValue = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
+        if let Some(message) = event.data().as_string() {
+            live.hear(&message);
+        }
+    })
+    .into_js_value();
+    channel.set_onmessage(Some(on_message.unchecked_ref()));
+}
+
 fn on_visibility_change(live: &Rc<Live>) {
     let live_again = Rc::clone(live);
     let on_change: JsValue = Closure::<dyn FnMut()>::new(move || {
         live_again.now.borrow_mut().source = None;
-        live_again.connect();
+        if !live_again.is_hidden() {
+            live_again.ask();
+        }
     })
     .into_js_value();
     let _ = live.document.add_event_listener_with_callback("visibilitychange", on_change.unchecked_ref());

@@ -72,6 +72,12 @@ impl Scope {
     }
 }
 
+/// Fewest characters of a password. Length is what makes it hard to guess, so
+/// there is no rule about kinds of characters.
+pub const MIN_PASSWORD_CHARACTERS: usize = 8;
+/// Most characters of a password.
+pub const MAX_PASSWORD_CHARACTERS: usize = 200;
+
 /// A person as stored. The hash never leaves the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {

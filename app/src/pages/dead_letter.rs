@@ -1,12 +1,155 @@
-//! x
-use super::frame::{Section, page};
-use crate::model::people::Role;
+//! `/dead-letters/{id}`: why it is here, what the agent saw, who acted, and
+//! what may be done.
+
+use super::dead_letters::reason;
+use super::frame::{Loaded, Section, page};
+use crate::api::{Access, FormKeys, Request};
+use crate::components::attempts::attempts;
+use crate::components::json_text::{MASKED, indented, text_block};
+use crate::components::letter_actions::letter_actions;
+use crate::components::link;
+use crate::components::moment::date_and_time;
+use crate::components::state_mark::{job_word, of_job, of_letter, of_route, state};
+use crate::error::AppError;
+use crate::model::ids::DeadLetterId;
+use crate::model::job::RawJson;
+use crate::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter, Route};
+use crate::model::people::{Role, Viewer};
 use leptos::prelude::*;
 
-/// x
+/// `?show=all` shows long texts whole.
 #[component]
 pub fn DeadLetterPage() -> impl IntoView {
-    page(Section::DeadLetters, "Dead letter", Role::OnCall, |_access, _request| async move {
-        Ok(view! { <p>"x"</p> }.into_any())
-    })
+    page(Section::DeadLetters, "Dead letter", Role::OnCall, load)
+}
+
+async fn load(access: Access, request: Request) -> Loaded {
+    let id = request.id::<DeadLetterId>("dead letter")?;
+    let detail = access.store.find_letter(id).await?.ok_or(AppError::NotFound("dead letter"))?;
+    Ok(contents(&detail, &access.viewer, request.get("show") == Some("all")))
+}
+
+/// What the page shows of one letter.
+pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: bool) -> AnyView {
+    let letter = &detail.letter;
+    let path = link::letter(letter.id);
+    view! {
+        {why(letter)}
+        {standing(letter)}
+        {letter_actions(letter, viewer, &path, FormKeys::next)}
+        {quoted(letter, &path, show_all)}
+        {handoffs(detail.upstream_handoffs.as_ref())}
+        <h2>"Attempts"</h2>
+        {attempts(&detail.attempt_history, detail.as_of)}
+        {replays(detail)}
+        {carried(detail, viewer.may(Role::Reviewer), show_all)}
+    }
+    .into_any()
+}
+
+/// Why it is here, in one sentence.
+fn why(letter: &DeadLetter) -> impl IntoView + use<> {
+    let because = match letter.route {
+        Route::RefusedByAgent => "the agent said no",
+        Route::FailedEvidenceCheck => "the agent said yes, and its evidence did not hold",
+        Route::Exception => "the work could not be done",
+    };
+    let kind = letter.kind.clone();
+    let same = link::letters(&LetterFilter { group: Some(letter.group.clone()), ..LetterFilter::default() });
+    view! {
+        <p class="lead">
+            {state(of_route(letter.route), letter.route.label())}": "{because}", "<strong>{reason(letter)}</strong>
+        </p>
+        <p class="meta">
+            "letter "{letter.id.to_string()}", "<a href=link::job(letter.job_id)>{format!("job {}", letter.job_id)}</a>", "
+            <a class="name" href=link::jobs(&kind, None)>{kind.clone()}</a>" from "
+            <span class="name">{letter.source.clone()}</span>
+            {letter.tenant.clone().map(|tenant| view! { " for "<span class="name">{tenant}</span> })}
+            ", parked "{date_and_time(letter.dead_lettered_at)}", "<a href=same>"letters like this"</a>
+        </p>
+    }
+}
+
+/// Who has it, or how it was resolved.
+fn standing(letter: &DeadLetter) -> impl IntoView + use<> {
+    let resolution = letter.resolution.as_ref().map(|done| {
+        let label = done.action.label();
+        view! {
+            " by "<b>{done.by.clone()}</b>": "{label}", "{date_and_time(done.at)}
+            {done.note.clone().map(|note| view! { <q>{note}</q> })}
+        }
+    });
+    view! { <p class="standing">{state(of_letter(letter.status), letter.status.as_str())}{resolution}</p> }
+}
+
+fn quoted(letter: &DeadLetter, path: &str, show_all: bool) -> impl IntoView + use<> {
+    let part = |title: &'static str, text: &Option<String>| {
+        text.as_deref().map(|text| view! { <h2>{title}</h2>{text_block(text, path, show_all)} })
+    };
+    view! { {part("Evidence", &letter.evidence)}{part("Error", &letter.error)} }
+}
+
+/// What earlier agents did to the input. A note is where an upstream fault says
+/// its name (`pages_emitted=1 of 2`), so it stands out.
+fn handoffs(raw: Option<&RawJson>) -> Option<impl IntoView + use<>> {
+    let raw = raw?;
+    let parsed: Option<Vec<serde_json::Value>> = serde_json::from_str(raw.as_str()).ok();
+    let body = match parsed {
+        None => view! { <pre tabindex="0">{indented(raw)}</pre> }.into_any(),
+        Some(handoffs) => {
+            let rows = handoffs.iter().map(handoff).collect_view();
+            view! { <ol class="handoffs">{rows}</ol> }.into_any()
+        }
+    };
+    Some(view! { <h2>"Handoffs"</h2>{body} })
+}
+
+fn handoff(handoff: &serde_json::Value) -> impl IntoView + use<> {
+    let text = |key: &str| handoff.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+    let whole = handoff.get("agent").is_none().then(|| handoff.to_string());
+    view! {
+        <li>
+            <b class="name">{text("agent")}</b>{text("version").map(|version| format!(" {version}"))}
+            {text("note").map(|note| view! { " "<mark>{note}</mark> })}
+            {text("output_sha256").map(|hash| view! { " "<small class="name">{hash}</small> })}
+            {whole}
+        </li>
+    }
+}
+
+fn replays(detail: &DeadLetterDetail) -> Option<impl IntoView + use<>> {
+    let rows = detail
+        .replays
+        .iter()
+        .map(|replay| {
+            let job = format!("job {}", replay.job_id);
+            view! {
+                <li>
+                    <a href=link::job(replay.job_id)>{job}</a>{format!(", {}: ", replay.mode.as_str())}
+                    {state(of_job(replay.state), job_word(replay.state))}
+                </li>
+            }
+        })
+        .collect_view();
+    (!detail.replays.is_empty()).then(|| view! { <h2>"Replays"</h2><ul class="facts">{rows}</ul> })
+}
+
+fn carried(detail: &DeadLetterDetail, may_see: bool, show_all: bool) -> impl IntoView + use<> {
+    let path = link::letter(detail.letter.id);
+    let payload = detail.payload.as_ref().map(|json| json.as_str().to_owned());
+    let parts = [("Payload", payload), ("Envelope", detail.envelope.as_ref().map(indented))];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(title, text)| {
+            let text = text?;
+            let body = if may_see {
+                text_block(&text, &path, show_all).into_any()
+            } else {
+                view! { <p class="hint">{MASKED}</p> }.into_any()
+            };
+            Some(view! { <h2>{title}</h2>{body} })
+        })
+        .collect_view();
+    let payload_ref = detail.payload_ref.clone().map(|at| view! { <p>"Payload lies at "<code>{at}</code></p> });
+    view! { {payload_ref}{parts} }
 }

@@ -4,11 +4,13 @@
 use super::failed::failed;
 use super::notice::notice;
 use crate::api::{Access, FailureReport, PageError, Request, permit};
+use crate::components::markup::markup;
 use crate::components::verdict_line::{escaped, title_of, verdict_line};
+use crate::error::AppError;
 use crate::model::letter::{LetterFilter, LetterStatus};
 use crate::model::people::{Role, Viewer};
 use leptos::prelude::*;
-use leptos_meta::Title;
+use leptos_meta::{Meta, Title};
 use std::future::Future;
 
 /// The places the head leads to.
@@ -88,19 +90,27 @@ where
         let viewer = access.viewer.clone();
         let glance = access.glance().await;
         let notice = notice(&request);
-        let contents = match load(access, request).await {
-            Ok(view) => view! { <h1>{title}</h1>{view} }.into_any(),
-            Err(error) => reported(error),
+        let (contents, is_away) = match load(access, request).await {
+            Ok(view) => (view! { <h1>{title}</h1>{view} }.into_any(), false),
+            Err(error) => {
+                let is_away = matches!(error.shown, AppError::Unavailable(_));
+                (reported(error), is_away)
+            }
         };
         let page_title = escaped(&format!("{title} · {}", title_of(&glance.verdict, glance.as_of)));
-        view! {
-            <Title text=page_title />
+        let html = markup(view! {
             {head(section, &viewer, glance.unresolved_dead_letters)}
             <main>
                 {verdict_line(&glance.verdict, glance.as_of)}
                 {notice}
                 {contents}
             </main>
+        });
+        view! {
+            <Title text=page_title />
+            // It was asked for with GET, so to load it again is harmless.
+            {is_away.then(|| view! { <Meta http_equiv="refresh" content="5" /> })}
+            <div inner_html=html></div>
         }
         .into_any()
     })
@@ -109,10 +119,13 @@ where
 /// A page whose viewer may not see it: no figure of the pipeline is on it.
 pub fn refused(section: Section, error: PageError) -> AnyView {
     let viewer = use_context::<Option<Viewer>>().flatten();
-    view! {
-        <Title text="Drainboard" />
+    let html = markup(view! {
         {viewer.map(|viewer| head(section, &viewer, None))}
         <main>{reported(error)}</main>
+    });
+    view! {
+        <Title text="Drainboard" />
+        <div inner_html=html></div>
     }
     .into_any()
 }

@@ -1,10 +1,99 @@
-//! x
-use super::frame::{Section, page};
+//! `/jobs/{id}`: all that one job carries, and its attempts.
+
+use super::frame::{Loaded, Section, page};
+use super::jobs::due_or_ended;
+use crate::api::{Access, Request};
+use crate::components::attempts::attempts;
+use crate::components::json_text::{MASKED, text_block};
+use crate::components::link;
+use crate::components::moment::date_and_time;
+use crate::components::state_mark::{job_word, of_job, state};
+use crate::error::AppError;
+use crate::model::ids::JobId;
+use crate::model::job::{JobDetail, RawJson};
 use crate::model::people::Role;
 use leptos::prelude::*;
 
-/// x
+/// `?show=all` shows long texts whole.
 #[component]
 pub fn JobPage() -> impl IntoView {
-    page(Section::Jobs, "Job", Role::OnCall, |_access, _request| async move { Ok(view! { <p>"x"</p> }.into_any()) })
+    page(Section::Jobs, "Job", Role::OnCall, load)
+}
+
+async fn load(access: Access, request: Request) -> Loaded {
+    let id = request.id::<JobId>("job")?;
+    let job = access.store.find_job(id).await?.ok_or(AppError::NotFound("job"))?;
+    let show_all = request.get("show") == Some("all");
+    let may_see = access.viewer.may(Role::Reviewer);
+    Ok(view! {
+        {facts(&job)}
+        <h2>"Attempts"</h2>
+        {attempts(&job.attempt_history, job.as_of)}
+        {carried(&job, may_see, show_all)}
+    }
+    .into_any())
+}
+
+fn facts(job: &JobDetail) -> impl IntoView + use<> {
+    let summary = &job.summary;
+    let kind = summary.kind.clone();
+    let text = |term: &'static str, value: Option<String>| value.map(|value| fact(term, value.into_any()));
+    let time = |term: &'static str, at: Option<chrono::DateTime<chrono::Utc>>| {
+        at.map(|at| fact(term, date_and_time(at).into_any()))
+    };
+    view! {
+        <dl class="facts">
+            {fact("Id", summary.id.to_string().into_any())}
+            {fact("Kind", view! { <a class="name" href=link::jobs(&kind, None)>{kind.clone()}</a> }.into_any())}
+            {fact("Source", view! { <span class="name">{summary.source.clone()}</span> }.into_any())}
+            {text("Tenant", summary.tenant.clone())}
+            {fact("State", view! { {state(of_job(summary.state), job_word(summary.state))}", "{due_or_ended(summary, job.as_of)} }.into_any())}
+            {fact("Attempts", format!("{} of {}", summary.attempts, summary.max_attempts).into_any())}
+            {text("Worker", summary.worker.clone())}
+            {text("Verdict", summary.verdict.clone())}
+            {text("Reason", job.reason.clone())}
+            {job.dead_letter_id.map(|id| fact("Dead letter", view! { <a href=link::letter(id)>{format!("letter {id}")}</a> }.into_any()))}
+            {job.replay_of.map(|id| fact("Replay of", view! { <a href=link::letter(id)>{format!("letter {id}")}</a> }.into_any()))}
+            {job.canary.then(|| fact("Canary", "yes: counts only among canaries".into_any()))}
+            {time("Enqueued", Some(summary.enqueued_at))}
+            {time("Received at the source", job.received_at)}
+            {time("Not before", Some(job.run_at))}
+            {time("Cutoff counts from", job.anchor_at)}
+            {time("Ended", summary.finished_at)}
+            {text("Unique key", job.unique_key.clone())}
+            {text("Trace", job.trace_id.clone())}
+            {text("Payload lies at", job.payload_ref.clone())}
+            {text("Payload SHA-256", job.payload_sha256.clone())}
+        </dl>
+    }
+}
+
+fn fact(term: &'static str, value: AnyView) -> impl IntoView {
+    view! { <div><dt>{term}</dt><dd>{value}</dd></div> }
+}
+
+/// Input and output, word for word; masked as a whole for those who may not see it.
+fn carried(job: &JobDetail, may_see: bool, show_all: bool) -> impl IntoView + use<> {
+    let path = link::job(job.summary.id);
+    let json = |value: &Option<RawJson>| value.as_ref().map(|json| json.as_str().to_owned());
+    let parts = [
+        ("Payload", None, json(&job.payload)),
+        ("Upstream handoffs", None, json(&job.upstream_handoffs)),
+        ("Result", None, json(&job.result)),
+        ("Evidence", Some("not checked"), json(&job.evidence)),
+        ("Values", Some("not checked"), json(&job.values)),
+        ("Source text", None, job.source_text.clone()),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(title, remark, text)| {
+            let text = text?;
+            let body = if may_see {
+                text_block(&text, &path, show_all).into_any()
+            } else {
+                view! { <p class="hint">{MASKED}</p> }.into_any()
+            };
+            Some(view! { <h2>{title}{remark.map(|remark| view! { " "<small>{remark}</small> })}</h2>{body} })
+        })
+        .collect_view()
 }

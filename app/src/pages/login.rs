@@ -8,12 +8,14 @@ use leptos_meta::Title;
 /// A plain form; says nothing about the pipeline to the anonymous.
 #[component]
 pub fn LoginPage() -> impl IntoView {
+    let request = Request::current();
     view! {
         <Title text="Sign in · Drainboard" />
         <main class="narrow">
             <h1>"Drainboard"</h1>
-            {notice(&Request::current())}
+            {notice(&request)}
             <form class="stack" method="post" action="/login">
+                {request.text("next").map(|next| view! { <input type="hidden" name="next" value=next /> })}
                 <label>"User name" <input name="username" autocomplete="username" required maxlength="200" autofocus /></label>
                 <label>
                     "Password"

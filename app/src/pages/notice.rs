@@ -25,8 +25,6 @@ pub enum Notice {
     Paused,
     /// The kind runs again.
     Resumed,
-    /// The first admin exists.
-    SetUp,
     /// The set-up link is wrong or used up.
     SetUpRefused,
     /// The password is too short.
@@ -43,7 +41,7 @@ pub enum Notice {
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 15] = [
         Self::SignedOut,
         Self::SignInFailed,
         Self::SignInSlowedDown,
@@ -53,7 +51,6 @@ impl Notice {
         Self::NoteNeeded,
         Self::Paused,
         Self::Resumed,
-        Self::SetUp,
         Self::SetUpRefused,
         Self::PasswordRefused,
         Self::NameRefused,
@@ -74,7 +71,6 @@ impl Notice {
             Self::NoteNeeded => "note-needed",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
-            Self::SetUp => "set-up",
             Self::SetUpRefused => "set-up-refused",
             Self::PasswordRefused => "password-refused",
             Self::NameRefused => "name-refused",
@@ -103,7 +99,6 @@ impl Notice {
             Self::NoteNeeded => "Nothing was done: closing a letter for good needs a note that says why.",
             Self::Paused => "Paused: this kind is held until somebody resumes it.",
             Self::Resumed => "Resumed: this kind may be claimed again.",
-            Self::SetUp => "The first admin is set up. Sign in.",
             Self::SetUpRefused => "This set-up link is wrong or has been used. Make a new one on the server.",
             Self::PasswordRefused => "Nothing was stored: the password breaks the rule below.",
             Self::NameRefused => "Nothing was stored: the name breaks the rule below.",
@@ -114,7 +109,7 @@ impl Notice {
     }
 
     fn is_good(self) -> bool {
-        matches!(self, Self::SignedOut | Self::Replayed | Self::Closed | Self::Paused | Self::Resumed | Self::SetUp)
+        matches!(self, Self::SignedOut | Self::Replayed | Self::Closed | Self::Paused | Self::Resumed)
     }
 }
 

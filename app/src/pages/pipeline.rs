@@ -3,6 +3,7 @@
 use super::frame::{Section, head, refused};
 use super::notice::notice;
 use crate::api::{Request, permit};
+use crate::components::markup::markup;
 use crate::components::panel::panel_html;
 use crate::components::verdict_line::{escaped, title_of};
 use crate::islands::LivePanel;
@@ -24,14 +25,17 @@ pub fn PipelinePage() -> impl IntoView {
         let reading = view.reading.as_ref();
         let title = title_of(&view.verdict, reading.map(|reading| reading.as_of));
         let unresolved = reading.filter(|_| view.is_fresh).map(|reading| reading.unresolved_dead_letters);
-        view! {
-            <Title text=escaped(&title) />
+        let html = markup(view! {
             {head(Section::Pipeline, &access.viewer, unresolved)}
             <main>
                 {notice(&request)}
                 <div inner_html=panel_html(&view)></div>
-                <LivePanel />
             </main>
+        });
+        view! {
+            <Title text=escaped(&title) />
+            <div inner_html=html></div>
+            <LivePanel />
         }
         .into_any()
     })

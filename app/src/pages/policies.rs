@@ -1,15 +1,100 @@
-//! x
-use super::frame::{Section, page};
-use crate::model::people::Role;
-use leptos::prelude::*;
+//! `/policies`: the settings in force for each kind, and where each comes from.
 
-/// x
+use super::frame::{Loaded, Section, page};
+use crate::api::{Access, Request};
+use crate::components::moment::date_and_time;
+use crate::components::state_mark::{of_kind, state};
+use crate::model::people::{Role, Viewer};
+use crate::model::policy::{KindPolicy, Origin, SETTINGS, Shown};
+use crate::model::verdict::KindState;
+use leptos::prelude::*;
+use serde_json::Value;
+
+/// One foldable table per kind; admins may pause and resume a kind here.
 #[component]
 pub fn PoliciesPage() -> impl IntoView {
-    page(
-        Section::Policies,
-        "Policies",
-        Role::OnCall,
-        |_access, _request| async move { Ok(view! { <p>"x"</p> }.into_any()) },
-    )
+    page(Section::Policies, "Policies", Role::OnCall, load)
+}
+
+async fn load(access: Access, _request: Request) -> Loaded {
+    let policies = access.store.list_policies().await?;
+    if policies.is_empty() {
+        return Ok(
+            view! { <p class="empty">"No kind has been enqueued yet, so there is nothing to set."</p> }.into_any()
+        );
+    }
+    let kinds = policies.iter().map(|policy| kind(policy, &access.viewer)).collect_view();
+    Ok(view! { <p class="hint">"Values in force. They are changed by "<code>"PUT /api/v1/policies/{kind}"</code>"."</p>{kinds} }.into_any())
+}
+
+fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
+    let name = policy.kind.clone();
+    let is_paused = policy.settings.get("paused").is_some_and(|shown| shown.value == Value::Bool(true));
+    let changed = policy.settings.values().filter(|shown| shown.origin != Origin::Default).count();
+    let is_changed = changed > 0;
+    let rows = SETTINGS
+        .into_iter()
+        .filter_map(|setting| policy.settings.get(setting).map(|shown| row(setting, shown)))
+        .collect_view();
+    view! {
+        <section class="policy">
+            <h2 class="name" title=name.clone()>{name.clone()}</h2>
+            {is_paused.then(|| state(of_kind(KindState::Paused), "paused"))}
+            {viewer.may(Role::Admin).then(|| pause_form(name, is_paused))}
+            <details open=is_changed>
+                <summary>
+                    {match changed {
+                        0 => "all settings at their defaults".to_owned(),
+                        1 => "1 setting changed".to_owned(),
+                        n => format!("{n} settings changed"),
+                    }}
+                </summary>
+                <div class="scroll" tabindex="0" role="region" aria-label="Settings">
+                    <table class="settings">
+                        <thead>
+                            <tr><th scope="col">"Setting"</th><th scope="col">"In force"</th><th scope="col">"Origin"</th></tr>
+                        </thead>
+                        <tbody>{rows}</tbody>
+                    </table>
+                </div>
+            </details>
+        </section>
+    }
+}
+
+fn row(setting: &'static str, shown: &Shown) -> impl IntoView + use<> {
+    let origin = match &shown.origin {
+        Origin::Default => view! { <span class="zero">"default"</span> }.into_any(),
+        Origin::SetBy { by, at } => view! { "set by "{by.clone()}", "{date_and_time(*at)} }.into_any(),
+    };
+    view! { <tr><th scope="row">{setting}</th><td>{plain(&shown.value)}</td><td>{origin}</td></tr> }
+}
+
+/// A setting's value without the quotes and brackets of JSON.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn pause_form(kind: String, is_paused: bool) -> impl IntoView {
+    let (wanted, label, consequence) = if is_paused {
+        ("false", "Resume", "Due jobs of this kind may be claimed again at once.")
+    } else {
+        ("true", "Pause", "No job of this kind is handed out; those in progress go on.")
+    };
+    view! {
+        <form class="pause" method="post" action="/kinds/pause">
+            <input type="hidden" name="kind" value=kind />
+            <input type="hidden" name="paused" value=wanted />
+            <input type="hidden" name="next" value="/policies" />
+            <button>{label}</button>
+            <small>{consequence}</small>
+        </form>
+    }
 }

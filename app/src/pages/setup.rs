@@ -2,11 +2,9 @@
 
 use super::notice::notice;
 use crate::api::Request;
+use crate::model::people::MIN_PASSWORD_CHARACTERS;
 use leptos::prelude::*;
 use leptos_meta::Title;
-
-/// Fewest characters of a password.
-pub const MIN_PASSWORD_CHARACTERS: usize = 12;
 
 /// A plain form that carries the link's secret on.
 #[component]

@@ -1,1 +1,190 @@
+//! What pages show of what a store answers: escaped, masked, exact.
 
+use super::{dead_letter, dead_letters, refusals};
+use crate::components::markup::markup;
+use crate::components::verdict_line::escaped;
+use crate::model::ids::{DeadLetterId, JobId, UserId};
+use crate::model::job::RawJson;
+use crate::model::letter::{
+    DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, RecoveryAction, Resolution,
+    Route, recovery_options,
+};
+use crate::model::park_rate::{ParkCount, ParkRateQuery, ParkRateRow};
+use crate::model::people::{Role, Viewer};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+
+const HOSTILE: &str = r#"</pre></script><script>1</script>"><img src=x onerror="alert(1)">"#;
+
+fn now() -> DateTime<Utc> {
+    "2026-11-30T14:07:31Z".parse().unwrap()
+}
+
+fn viewer(role: Role) -> Viewer {
+    Viewer { user_id: UserId(1), name: "mila".to_owned(), role }
+}
+
+fn letter(text: &str) -> DeadLetter {
+    DeadLetter {
+        id: DeadLetterId(9_007_199_254_740_993),
+        job_id: JobId(7),
+        kind: text.to_owned(),
+        source: text.to_owned(),
+        tenant: Some(text.to_owned()),
+        route: Route::RefusedByAgent,
+        reason_code: Some("MISSING_REQUIRED_FIELD".to_owned()),
+        failure_reason: None,
+        field: Some(text.to_owned()),
+        evidence: Some(text.to_owned()),
+        error: None,
+        category: None,
+        http_status: None,
+        error_code: None,
+        status: LetterStatus::Open,
+        resolution: None,
+        dead_lettered_at: now() - TimeDelta::minutes(12),
+        group: text.to_owned(),
+        version: 3,
+        recovery_options: recovery_options(LetterStatus::Open),
+    }
+}
+
+fn detail(letter: DeadLetter) -> DeadLetterDetail {
+    DeadLetterDetail {
+        letter,
+        payload: Some(RawJson::stored(r#"{"id":9007199254740993,"e":1e400,"iban":"DE8937"}"#.to_owned())),
+        payload_ref: None,
+        upstream_handoffs: Some(RawJson::stored(
+            r#"[{"agent":"pdf-splitter","version":"1.4.2","note":"pages_emitted=1 of 2"}]"#.to_owned(),
+        )),
+        envelope: Some(RawJson::stored(r#"{"model":{"id":"m"},"secret":"DE8937"}"#.to_owned())),
+        attempt_history: Vec::new(),
+        replays: Vec::new(),
+        as_of: now(),
+    }
+}
+
+fn page(letters: Vec<DeadLetter>, totals: LetterTotals) -> LetterPage {
+    LetterPage { letters, next: None, totals, as_of: now() }
+}
+
+fn open() -> LetterFilter {
+    LetterFilter { status: Some(LetterStatus::Open), limit: 25, ..LetterFilter::default() }
+}
+
+fn list(page: &LetterPage, filter: &LetterFilter, role: Role) -> String {
+    markup(dead_letters::contents(page, filter, &viewer(role)))
+}
+
+#[test]
+fn nothing_that_was_sent_becomes_markup() {
+    let filter = LetterFilter { kind: Some(HOSTILE.to_owned()), ..open() };
+    let found = page(vec![letter(HOSTILE)], LetterTotals::default());
+    for html in [
+        list(&found, &filter, Role::Reviewer),
+        markup(dead_letter::contents(&detail(letter(HOSTILE)), &viewer(Role::Reviewer), false)),
+    ] {
+        assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
+        assert!(html.contains("&lt;img src=x"), "{html}");
+    }
+    assert_eq!(escaped("a<b>&c</title><script>"), "a&lt;b&gt;&amp;c&lt;/title&gt;&lt;script&gt;");
+}
+
+#[test]
+fn buttons_say_what_they_do_and_only_to_those_who_may_press_them() {
+    let found = page(vec![letter("k")], LetterTotals { open: 1, ..LetterTotals::default() });
+    let html = list(&found, &open(), Role::Reviewer);
+    for action in RecoveryAction::ALL {
+        assert!(html.contains(&format!("value=\"{}\"", action.as_str())), "{html}");
+        assert!(html.contains(action.consequence()), "{html}");
+    }
+    assert!(html.contains("action=\"/dead-letters/9007199254740993/actions\""), "{html}");
+    assert!(html.contains("name=\"version\" value=\"3\"") && html.contains("name=\"note\""), "{html}");
+
+    let html = list(&found, &open(), Role::OnCall);
+    assert!(!html.contains("<form") && !html.contains("<button"), "{html}");
+    assert!(html.contains("Recovery needs the role reviewer"), "{html}");
+}
+
+#[test]
+fn a_resolved_letter_says_who_and_why_and_offers_nothing() {
+    let resolved = DeadLetter {
+        status: LetterStatus::Resolved,
+        recovery_options: recovery_options(LetterStatus::Resolved),
+        resolution: Some(Resolution {
+            action: RecoveryAction::RejectAndClose,
+            by: "ada".to_owned(),
+            at: now(),
+            note: Some("the page is missing".to_owned()),
+        }),
+        ..letter("k")
+    };
+    let html = markup(dead_letter::contents(&detail(resolved), &viewer(Role::Admin), false));
+    assert!(html.contains("resolved") && html.contains("ada") && html.contains("the page is missing"), "{html}");
+    assert!(!html.contains("<form"), "{html}");
+}
+
+#[test]
+fn payload_and_envelope_are_exact_for_reviewers_and_hidden_from_on_call() {
+    let detail = detail(letter("k"));
+    let seen = markup(dead_letter::contents(&detail, &viewer(Role::Reviewer), false));
+    assert!(seen.contains(r#"<pre tabindex="0">{"id":9007199254740993,"e":1e400,"iban":"DE8937"}</pre>"#), "{seen}");
+    let hidden = markup(dead_letter::contents(&detail, &viewer(Role::OnCall), false));
+    assert!(!hidden.contains("DE8937") && hidden.contains("Hidden: payloads are shown to reviewers"), "{hidden}");
+    assert!(hidden.contains("<mark>pages_emitted=1 of 2</mark>"), "{hidden}");
+}
+
+#[test]
+fn an_empty_list_says_why_it_is_empty() {
+    let resolved = LetterTotals { resolved: 391, ..LetterTotals::default() };
+    let narrowed = LetterFilter { kind: Some("k".to_owned()), ..open() };
+    for (totals, filter, sentence) in [
+        (LetterTotals::default(), open(), "No job has been parked yet."),
+        (resolved, open(), "Nothing waits for a person; 391 resolved so far."),
+        (resolved, narrowed, "No letter matches these filters."),
+    ] {
+        let html = list(&page(Vec::new(), totals), &filter, Role::OnCall);
+        assert!(html.contains(sentence), "{sentence}: {html}");
+    }
+}
+
+#[test]
+fn a_filter_can_be_taken_away_alone_or_with_all_others() {
+    let filter = LetterFilter { kind: Some("a/b".to_owned()), reason_code: Some("X".to_owned()), ..open() };
+    let html = list(&page(Vec::new(), LetterTotals::default()), &filter, Role::OnCall);
+    assert!(html.contains("href=\"/dead-letters?status=open&amp;reason=X\""), "without the kind: {html}");
+    assert!(html.contains("href=\"/dead-letters?status=open&amp;kind=a%2Fb\""), "without the reason: {html}");
+    assert!(html.contains("href=\"/dead-letters?status=open\">Clear all"), "{html}");
+}
+
+fn rate(code: Option<&str>, parked: i64, processed: i64) -> ParkRateRow {
+    let day = NaiveDate::from_ymd_opt(2026, 11, 30).unwrap();
+    ParkCount { source: None, reason_code: code.map(str::to_owned), day, processed, parked }.into()
+}
+
+#[test]
+fn the_table_has_the_numbers_of_the_chart_and_leads_to_the_letters() {
+    let rows = [rate(Some("MISSING_REQUIRED_FIELD"), 9, 100), rate(Some("AMBIGUOUS_VALUE"), 3, 100)];
+    let html = markup(refusals::contents(&rows, &ParkRateQuery::default()));
+    assert!(
+        html.contains("<td class=\"number\">9.00 %</td>") && html.contains("<td class=\"number\">12.00 %</td>"),
+        "{html}"
+    );
+    assert!(html.contains("7.00 – 19.81 %"), "Wilson of 12/100: {html}");
+    assert!(html.contains("\"data\":[9.0]") && html.contains("\"data\":[3.0]"), "the chart says the same: {html}");
+    assert!(html.contains("/dead-letters?reason=MISSING_REQUIRED_FIELD&amp;day=2026-11-30"), "{html}");
+    assert!(html.contains("data-chart"), "{html}");
+}
+
+#[test]
+fn a_hostile_reason_code_ends_neither_script_nor_cell() {
+    let html = markup(refusals::contents(&[rate(Some(HOSTILE), 1, 1)], &ParkRateQuery::default()));
+    assert_eq!(html.matches("<script").count(), 1, "only the options: {html}");
+    assert_eq!(html.matches("</script").count(), 1, "{html}");
+    assert!(!html.contains("<img"), "{html}");
+}
+
+#[test]
+fn nothing_processed_is_no_rate_of_zero() {
+    let html = markup(refusals::contents(&[], &ParkRateQuery::default()));
+    assert!(html.contains("that is not the same as zero") && !html.contains("0.00 %"), "{html}");
+}

@@ -4,17 +4,12 @@
 //! the bound a handful of clients could use up the memory of the server.
 
 use app::model::FieldError;
+use app::model::people::{MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS};
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use std::sync::LazyLock;
 use tokio::sync::Semaphore;
-
-/// Fewest characters of a password: length is what counts, so there is no rule
-/// about kinds of characters.
-pub const MIN_CHARACTERS: usize = 8;
-/// Most characters of a password.
-pub const MAX_CHARACTERS: usize = 200;
 
 static AT_A_TIME: Semaphore = Semaphore::const_new(4);
 
@@ -33,10 +28,10 @@ pub struct HashingFailed(String);
 /// Names the rule it breaks.
 pub fn check_rule(password: &str) -> Result<(), FieldError> {
     match password.chars().count() {
-        MIN_CHARACTERS..=MAX_CHARACTERS => Ok(()),
+        MIN_PASSWORD_CHARACTERS..=MAX_PASSWORD_CHARACTERS => Ok(()),
         _ => Err(FieldError::new(
             "password",
-            format!("must be {MIN_CHARACTERS} to {MAX_CHARACTERS} characters; any characters, long beats odd"),
+            format!("must be {MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS} characters"),
         )),
     }
 }

@@ -7,7 +7,7 @@
 use crate::auth::secret::{Secret, sha256_hex};
 use crate::config::Config;
 use crate::state::AppState;
-use crate::web::problem::Problem;
+use crate::web::problem::{Problem, sign_in_page};
 use app::error::StoreError;
 use app::model::people::{Actor, Role, Viewer};
 use axum::extract::{ConnectInfo, FromRef, FromRequestParts};
@@ -169,11 +169,8 @@ where
 /// The answer to an anonymous request for a page: first sign in, then come
 /// back here.
 pub fn to_sign_in(method: &Method, path_and_query: &str) -> Redirect {
-    if *method != Method::GET && *method != Method::HEAD || path_and_query == "/" {
-        return Redirect::to("/login");
-    }
-    let next: String = url::form_urlencoded::byte_serialize(path_and_query.as_bytes()).collect();
-    Redirect::to(&format!("/login?next={next}"))
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    Redirect::to(&sign_in_page(if is_read { path_and_query } else { "/" }))
 }
 
 /// `next` if it is a path on this very site, else `/`. Checked the way a

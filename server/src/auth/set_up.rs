@@ -9,6 +9,7 @@ use crate::web::problem::Problem;
 use app::error::StoreError;
 use app::model::FieldError;
 use app::model::name::Name;
+use app::pages::notice::Notice;
 use app::store::{Store, Stored};
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, State};
@@ -49,11 +50,12 @@ pub async fn set_up(
     form: Result<Form<SetUpForm>, FormRejection>,
 ) -> Result<Response, Problem> {
     let Form(form) = form.map_err(|e| Problem::bad_form(&e))?;
-    let back =
-        format!("/setup?token={}", url::form_urlencoded::byte_serialize(form.token.as_bytes()).collect::<String>());
-    let invalid = |error: FieldError| Problem::invalid(&error).back_to(&back, "Try again");
-    let name = Name::new("username", form.username.trim()).map_err(invalid)?;
-    password::check_rule(&form.password).map_err(invalid)?;
+    let token: String = url::form_urlencoded::byte_serialize(form.token.as_bytes()).collect();
+    let page = format!("/setup?token={token}");
+    let refused =
+        |error: FieldError, notice| Problem::invalid(&error).back_to(&page, "Try again").shown_on(&page, notice);
+    let name = Name::new("username", form.username.trim()).map_err(|e| refused(e, Notice::NameRefused))?;
+    password::check_rule(&form.password).map_err(|e| refused(e, Notice::PasswordRefused))?;
     // Cheap look first, so that guessing links does not buy expensive hashing.
     if state.store.count_users().await.map_err(|e| Problem::of_store(&state, e))? > 0 {
         return Err(link_is_used());
@@ -75,4 +77,5 @@ fn link_is_used() -> Problem {
         "This set-up link is wrong or was used already. If nobody can sign in, restart the server: it prints a new one.",
     )
     .back_to("/login", "Sign in")
+    .shown_on("/setup", Notice::SetUpRefused)
 }

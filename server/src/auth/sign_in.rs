@@ -5,8 +5,10 @@ use super::secret::Secret;
 use super::session::{Sender, cleared_cookie, local_path, session_cookie, session_sha256};
 use super::throttle::Throttle;
 use crate::state::AppState;
-use crate::web::problem::Problem;
+use crate::web::problem::{Problem, with_notice};
 use app::model::ids::UserId;
+use app::model::people::MAX_PASSWORD_CHARACTERS;
+use app::pages::notice::Notice;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Extension, Form, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -38,10 +40,10 @@ pub async fn sign_in(
     let next = local_path(form.next.as_deref());
     throttle.attempt(&form.username, sender.address).map_err(|too_many| {
         tracing::warn!(user = ?form.username, address = ?sender.address, "too many sign-ins");
-        Problem::too_many_sign_ins(too_many.retry_after_seconds)
+        Problem::too_many_sign_ins(&next, too_many.retry_after_seconds)
     })?;
     let user = state.store.find_user(&form.username).await.map_err(|e| Problem::of_store(&state, e))?;
-    let user = user.filter(|_| form.password.len() <= 4 * password::MAX_CHARACTERS);
+    let user = user.filter(|_| form.password.len() <= 4 * MAX_PASSWORD_CHARACTERS);
     let hash = user.as_ref().map(|user| user.password_hash.clone());
     let fits = password::verify(form.password, hash).await;
     let Some(user) = user.filter(|user| fits && !user.disabled) else {
@@ -85,7 +87,7 @@ pub async fn sign_out(State(state): State<AppState>, headers: HeaderMap) -> Resu
     if let Some(session) = session_sha256(&headers, &state.config) {
         state.store.end_session(&session).await.map_err(|e| Problem::of_store(&state, e))?;
     }
-    let mut response = Redirect::to("/login").into_response();
+    let mut response = Redirect::to(&with_notice("/login", Notice::SignedOut)).into_response();
     response.headers_mut().append(SET_COOKIE, cleared_cookie(&state.config));
     Ok(response)
 }

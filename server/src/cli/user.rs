@@ -5,7 +5,7 @@ use crate::auth::password;
 use anyhow::{Context as _, bail};
 use app::error::StoreError;
 use app::model::name::Name;
-use app::model::people::Role;
+use app::model::people::{MAX_PASSWORD_CHARACTERS, Role};
 use std::io::Read as _;
 
 /// What can be done with people.
@@ -77,7 +77,7 @@ async fn set(database: &Database, name: &str, role: Option<Role>, disabled: Opti
 /// One line, without its end.
 fn password_from_standard_input() -> anyhow::Result<String> {
     let mut text = String::new();
-    let most = 4 * password::MAX_CHARACTERS as u64 + 2;
+    let most = 4 * MAX_PASSWORD_CHARACTERS as u64 + 2;
     std::io::stdin().take(most).read_to_string(&mut text).context("cannot read the password from standard input")?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);

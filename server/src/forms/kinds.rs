@@ -1,6 +1,6 @@
 //! Pausing a kind and letting it go on.
 
-use super::back_with_notice;
+use super::{back_with_notice, way_back};
 use crate::auth::session::SignedIn;
 use crate::state::AppState;
 use crate::web::problem::Problem;
@@ -8,6 +8,7 @@ use app::model::FieldError;
 use app::model::name::Name;
 use app::model::people::Role;
 use app::model::policy::Change;
+use app::pages::notice::Notice;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, State};
 use axum::response::Redirect;
@@ -30,20 +31,24 @@ pub async fn pause(
     person: SignedIn,
     form: Result<Form<PauseForm>, FormRejection>,
 ) -> Result<Redirect, Problem> {
-    person.must_be(Role::Admin)?;
-    let Form(form) = form.map_err(|e| Problem::bad_form(&e))?;
-    let kind = Name::new("kind", &form.kind).map_err(|e| Problem::invalid(&e))?;
+    let home = "/";
+    person.must_be(Role::Admin).map_err(|problem| problem.shown_with_fitting_notice(home))?;
+    let Form(form) = form.map_err(|e| Problem::bad_form(&e).shown_with_fitting_notice(home))?;
+    let page = way_back(form.next.as_deref(), home);
+    let on_page = |problem: Problem| problem.back_to(&page, "Back").shown_with_fitting_notice(&page);
+    let kind = Name::new("kind", &form.kind).map_err(|e| on_page(Problem::invalid(&e)))?;
     let (paused, notice) = match form.paused.as_str() {
-        "true" => (true, "paused"),
-        "false" => (false, "resumed"),
-        _ => return Err(Problem::invalid(&FieldError::new("paused", "must be true or false"))),
+        "true" => (true, Notice::Paused),
+        "false" => (false, Notice::Resumed),
+        _ => return Err(on_page(Problem::invalid(&FieldError::new("paused", "must be true or false")))),
     };
+    let of_store = |error| on_page(Problem::of_store(&state, error));
     // A change makes a new kind; a button is for one that is there.
-    let policies = state.store.list_policies().await.map_err(|e| Problem::of_store(&state, e))?;
+    let policies = state.store.list_policies().await.map_err(of_store)?;
     if !policies.iter().any(|policy| policy.kind == kind.as_str()) {
         return Err(Problem::not_found("There is no such kind."));
     }
     let change = Change::from([("paused".to_owned(), Some(paused.into()))]);
-    state.store.change_policy(&kind, &change, &person.actor).await.map_err(|e| Problem::of_store(&state, e))?;
-    Ok(back_with_notice(form.next.as_deref(), "/", notice))
+    state.store.change_policy(&kind, &change, &person.actor).await.map_err(of_store)?;
+    Ok(back_with_notice(form.next.as_deref(), home, notice))
 }

@@ -11,6 +11,7 @@ use app::model::job::ReplayMode;
 use app::model::letter::{IdempotencyKey, LetterAct, RecoveryAction};
 use app::model::people::Role;
 use app::model::text::clean;
+use app::pages::notice::Notice;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, State};
 use axum::response::Redirect;
@@ -41,19 +42,24 @@ pub async fn act(
     person: SignedIn,
     form: Result<Form<ActForm>, FormRejection>,
 ) -> Result<Redirect, Problem> {
-    person.must_be(Role::Reviewer)?;
     let Ok(id) = id.parse::<DeadLetterId>() else {
         return Err(Problem::not_found("There is no such dead letter."));
     };
     let page = format!("/dead-letters/{id}");
-    let to_letter = |problem: Problem| problem.back_to(&page, "To the dead letter as it stands now");
-    let Form(form) = form.map_err(|e| to_letter(Problem::bad_form(&e)))?;
-    let act = checked(id, &form).map_err(|e| to_letter(Problem::invalid(&e)))?;
-    person.must_be(act.action.role())?;
-    state.store.act(&act, &person.actor).await.map_err(|e| to_letter(Problem::of_store(&state, e)))?;
+    let on_letter = |problem: Problem| {
+        problem.back_to(&page, "To the dead letter as it stands now").shown_with_fitting_notice(&page)
+    };
+    person.must_be(Role::Reviewer).map_err(on_letter)?;
+    let Form(form) = form.map_err(|e| on_letter(Problem::bad_form(&e)))?;
+    let act = checked(id, &form).map_err(|e| match e.field.as_str() {
+        "note" => on_letter(Problem::invalid(&e)).shown_on(&page, Notice::NoteNeeded),
+        _ => on_letter(Problem::invalid(&e)),
+    })?;
+    person.must_be(act.action.role()).map_err(on_letter)?;
+    state.store.act(&act, &person.actor).await.map_err(|e| on_letter(Problem::of_store(&state, e)))?;
     let notice = match act.action {
-        RecoveryAction::ApproveAndReplay => "replayed",
-        RecoveryAction::RejectAndClose => "closed",
+        RecoveryAction::ApproveAndReplay => Notice::Replayed,
+        RecoveryAction::RejectAndClose => Notice::Closed,
     };
     Ok(back_with_notice(form.next.as_deref(), &page, notice))
 }

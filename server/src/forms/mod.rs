@@ -9,6 +9,8 @@ pub mod letters;
 
 use crate::auth::session::local_path;
 use crate::state::AppState;
+use crate::web::problem::with_notice;
+use app::pages::notice::Notice;
 use axum::Router;
 use axum::response::Redirect;
 use axum::routing::post;
@@ -19,17 +21,14 @@ pub fn router() -> Router<AppState> {
 }
 
 /// Back to `next`, if it is a page of this site, else to `home`; the page
-/// shows the notice of that code.
-fn back_with_notice(next: Option<&str>, home: &str, notice: &str) -> Redirect {
-    let path = local_path(next.filter(|next| !next.is_empty()).or(Some(home)));
-    let (path, fragment) = path.split_once('#').map_or((path.as_str(), None), |(path, rest)| (path, Some(rest)));
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    // A page that came from a notice gets only the new one.
-    let kept = url::form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key != "notice");
-    let query =
-        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).append_pair("notice", notice).finish();
-    let fragment = fragment.map(|fragment| format!("#{fragment}")).unwrap_or_default();
-    Redirect::to(&format!("{path}?{query}{fragment}"))
+/// shows the notice.
+fn back_with_notice(next: Option<&str>, home: &str, notice: Notice) -> Redirect {
+    Redirect::to(&with_notice(&way_back(next, home), notice))
+}
+
+/// `next`, if it is a page of this site, else `home`.
+fn way_back(next: Option<&str>, home: &str) -> String {
+    local_path(next.filter(|next| !next.is_empty()).or(Some(home)))
 }
 
 #[cfg(test)]
@@ -46,7 +45,7 @@ mod tests {
             (Some(""), "/home?notice=replayed"),
             (None, "/home?notice=replayed"),
         ] {
-            let response = back_with_notice(next, "/home", "replayed").into_response();
+            let response = back_with_notice(next, "/home", Notice::Replayed).into_response();
             assert_eq!(response.headers()["location"], leads_to, "{next:?}");
             assert_eq!(response.status(), 303);
         }

@@ -12,18 +12,20 @@ pub mod same_origin;
 use crate::state::AppState;
 use crate::{auth, forms, live, site, worker_api};
 use axum::Router;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use tower_http::compression::CompressionLayer;
 
 /// The whole server as a router.
 pub fn router(state: AppState) -> Router {
     // Streams stay outside of compression: a compressor holds events back.
     let streams = live::router().with_state(state.clone());
+    let pages = pages::router(&state);
     let people = Router::new()
         .merge(auth::router())
         .merge(forms::router())
         .with_state(state.clone())
-        .merge(pages::router(&state))
+        .layer(from_fn_with_state(pages.clone(), pages::show_problem))
+        .merge(pages)
         .layer(CompressionLayer::new())
         .merge(streams)
         .layer(same_origin::layer())

@@ -6,6 +6,7 @@
 use crate::state::AppState;
 use app::error::StoreError;
 use app::model::FieldError;
+use app::pages::notice::Notice;
 use axum::extract::rejection::FormRejection;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
@@ -20,7 +21,12 @@ pub struct Problem {
     link: (String, &'static str),
     retry_after_seconds: Option<u64>,
     reloads: bool,
+    page: Option<ShownOn>,
 }
+
+/// In an answer's extensions: the page (path and query) that says it better.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownOn(pub String);
 
 impl Problem {
     fn new(status: StatusCode, title: impl Into<String>, sentence: impl Into<String>) -> Self {
@@ -31,7 +37,29 @@ impl Problem {
             link: ("/".to_owned(), "To the pipeline"),
             retry_after_seconds: None,
             reloads: false,
+            page: None,
         }
+    }
+
+    /// The same, said by a notice on a page of the app, so that the person can
+    /// go on from there at once.
+    #[must_use]
+    pub fn shown_on(mut self, page: &str, notice: Notice) -> Self {
+        self.page = Some(ShownOn(with_notice(page, notice)));
+        self
+    }
+
+    /// The same, shown on `page` under the notice that goes with its status.
+    #[must_use]
+    pub fn shown_with_fitting_notice(self, page: &str) -> Self {
+        let notice = match self.status {
+            StatusCode::CONFLICT => Notice::Conflict,
+            StatusCode::FORBIDDEN => Notice::Forbidden,
+            StatusCode::SERVICE_UNAVAILABLE => Notice::Unavailable,
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Notice::FormRefused,
+            _ => return self,
+        };
+        self.shown_on(page, notice)
     }
 
     /// The same; an outage's page loads again by itself. Only for what was
@@ -61,20 +89,23 @@ impl Problem {
 
     /// 401: name and password do not fit.
     pub fn sign_in_refused(next: &str) -> Self {
-        let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+        let page = sign_in_page(next);
         Self::new(StatusCode::UNAUTHORIZED, "Not signed in", "Name and password do not fit together.")
-            .back_to(&format!("/login?next={next}"), "Try again")
+            .back_to(&page, "Try again")
+            .shown_on(&page, Notice::SignInFailed)
     }
 
     /// 429: too many tries.
-    pub fn too_many_sign_ins(retry_after_seconds: u64) -> Self {
+    pub fn too_many_sign_ins(next: &str, retry_after_seconds: u64) -> Self {
+        let page = sign_in_page(next);
         let wait = app::model::age::age(i64::try_from(retry_after_seconds).unwrap_or(i64::MAX));
         let mut problem = Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             "Too many tries",
             format!("Too many sign-ins for this account or from this address. Try again in {wait}."),
         )
-        .back_to("/login", "Sign in");
+        .back_to(&page, "Sign in")
+        .shown_on(&page, Notice::SignInSlowedDown);
         problem.retry_after_seconds = Some(retry_after_seconds);
         problem
     }
@@ -167,8 +198,33 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if let Some(page) = self.page {
+            response.extensions_mut().insert(page);
+        }
         response
     }
+}
+
+/// The sign-in page that leads to `next` afterwards.
+pub fn sign_in_page(next: &str) -> String {
+    if next == "/" {
+        return "/login".to_owned();
+    }
+    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    format!("/login?next={next}")
+}
+
+/// The address of a page of this site that shows `notice`, and no other one.
+pub fn with_notice(page: &str, notice: Notice) -> String {
+    let (page, fragment) = page.split_once('#').map_or((page, None), |(page, fragment)| (page, Some(fragment)));
+    let (path, query) = page.split_once('?').unwrap_or((page, ""));
+    let kept = url::form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key != "notice");
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(kept)
+        .append_pair("notice", notice.code())
+        .finish();
+    let fragment = fragment.map(|fragment| format!("#{fragment}")).unwrap_or_default();
+    format!("{path}?{query}{fragment}")
 }
 
 /// Text as it may stand in HTML text and in quoted attributes.

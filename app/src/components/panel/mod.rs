@@ -10,6 +10,7 @@ mod people;
 #[cfg(test)]
 mod tests;
 
+use super::markup::markup;
 use super::moment::{absolute, moment};
 use super::state_mark::{of_verdict, shape, verdict_word};
 use super::verdict_line::title_of;
@@ -28,7 +29,7 @@ use leptos::prelude::*;
 pub fn panel_html(view: &PanelView) -> String {
     // A line break is the same text as its character reference, and a stream
     // event must not hold a carriage return.
-    panel(view).to_html().replace('\r', "&#13;").replace('\n', "&#10;")
+    markup(panel(view)).replace('\r', "&#13;").replace('\n', "&#10;")
 }
 
 fn panel(view: &PanelView) -> impl IntoView {

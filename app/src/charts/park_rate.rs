@@ -1,0 +1,150 @@
+//! Park rate by reason code: one stacked bar per day, with the day's Wilson
+//! interval as a whisker over it.
+
+use crate::model::park_rate::{ParkRateRow, wilson};
+use charming::Chart;
+use charming::component::{Axis, Grid, Legend};
+use charming::datatype::{CompositeValue, DataPoint};
+use charming::element::{AxisType, Color, ItemStyle, Tooltip, Trigger};
+use charming::series::Bar;
+use chrono::NaiveDate;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Roles of the style sheet that tell the reason codes apart.
+const COLOURS: [&str; 6] =
+    ["var(--chart-1)", "var(--chart-2)", "var(--chart-3)", "var(--chart-4)", "var(--chart-5)", "var(--chart-6)"];
+
+/// Parked and processed of one day, all reason codes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DayTotal {
+    /// UTC day.
+    pub day: NaiveDate,
+    /// How many were parked.
+    pub parked: i64,
+    /// Out of how many.
+    pub processed: i64,
+}
+
+/// Sums rows by day and reason code into rows by day, oldest first.
+pub fn day_totals(rows: &[ParkRateRow]) -> Vec<DayTotal> {
+    let days: BTreeSet<NaiveDate> = rows.iter().map(|row| row.day).collect();
+    days.into_iter()
+        .map(|day| {
+            let of_day = || rows.iter().filter(move |row| row.day == day);
+            DayTotal {
+                day,
+                parked: of_day().map(|row| row.parked).sum(),
+                processed: of_day().map(|row| row.processed).max().unwrap_or(0),
+            }
+        })
+        .collect()
+}
+
+/// The options for rows by day and reason code.
+pub fn options(rows: &[ParkRateRow]) -> Value {
+    let totals = day_totals(rows);
+    let days: Vec<String> = totals.iter().map(|total| total.day.to_string()).collect();
+    let codes: BTreeSet<&str> = rows.iter().filter_map(|row| row.reason_code.as_deref()).collect();
+    let mut chart = Chart::new()
+        .tooltip(Tooltip::new().trigger(Trigger::Axis))
+        .legend(Legend::new().bottom(0).show(true))
+        .grid(Grid::new().left(8).right(8).top(24).bottom(56).contain_label(true))
+        .x_axis(Axis::new().type_(AxisType::Category).data(days))
+        .y_axis(Axis::new().type_(AxisType::Value).name("parked, % of processed").min(0));
+    for (code, colour) in codes.into_iter().zip(COLOURS.into_iter().cycle()) {
+        chart = chart.series(
+            Bar::new()
+                .name(code)
+                .stack("codes")
+                .item_style(ItemStyle::new().color(Color::Value(colour.to_owned())))
+                .data(totals.iter().map(|total| bar(rows, total, code)).collect::<Vec<_>>()),
+        );
+    }
+    let mut options = json!(chart);
+    if let Some(series) = options["series"].as_array_mut() {
+        series.push(whiskers(&totals));
+    }
+    options
+}
+
+/// A day on which nothing was processed has no rate, which is not a rate of 0.
+fn bar(rows: &[ParkRateRow], total: &DayTotal, code: &str) -> DataPoint {
+    let row = rows.iter().find(|row| row.day == total.day && row.reason_code.as_deref() == Some(code));
+    DataPoint::Value(match (row.and_then(|row| row.rate), total.processed) {
+        (_, 0) => CompositeValue::String("-".to_owned()),
+        (rate, _) => CompositeValue::Number(charming::datatype::NumericValue::Float(percent(rate.unwrap_or(0.0)))),
+    })
+}
+
+fn whiskers(totals: &[DayTotal]) -> Value {
+    let data: Vec<Value> = (0..)
+        .zip(totals)
+        .filter(|(_, total)| total.processed > 0)
+        .map(|(at, total)| {
+            let (low, high) = wilson(total.parked, total.processed);
+            json!([at, percent(low), percent(high)])
+        })
+        .collect();
+    json!({
+        "type": "custom",
+        "renderItem": "interval",
+        "name": "95 % interval of the total",
+        "itemStyle": { "color": "var(--chart-ink)" },
+        "data": data,
+    })
+}
+
+/// Two decimals of a percentage.
+pub fn percent(rate: f64) -> f64 {
+    (rate * 10_000.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::park_rate::ParkCount;
+
+    fn row(day: u32, code: Option<&str>, parked: i64, processed: i64) -> ParkRateRow {
+        ParkCount {
+            source: None,
+            reason_code: code.map(str::to_owned),
+            day: NaiveDate::from_ymd_opt(2026, 11, day).unwrap(),
+            processed,
+            parked,
+        }
+        .into()
+    }
+
+    #[test]
+    fn bars_and_whiskers_say_what_the_rows_say() {
+        let rows = [
+            row(29, Some("AMBIGUOUS_VALUE"), 3, 100),
+            row(29, Some("MISSING_REQUIRED_FIELD"), 9, 100),
+            row(30, Some("MISSING_REQUIRED_FIELD"), 1, 10),
+        ];
+        let options = options(&rows);
+        assert_eq!(options["xAxis"]["data"], json!(["2026-11-29", "2026-11-30"]));
+        assert_eq!(options["series"][0]["name"], "AMBIGUOUS_VALUE");
+        assert_eq!(options["series"][0]["data"], json!([3.0, 0.0]));
+        assert_eq!(options["series"][1]["data"], json!([9.0, 10.0]));
+        assert_eq!(options["series"][1]["stack"], "codes");
+        // Wilson of 12/100 and of 1/10.
+        assert_eq!(options["series"][2]["data"], json!([[0, 7.0, 19.81], [1, 1.79, 40.42]]));
+    }
+
+    #[test]
+    fn a_day_without_any_work_has_no_bar_of_zero() {
+        let options = options(&[row(29, Some("A"), 1, 4), row(30, None, 0, 0)]);
+        assert_eq!(options["series"][0]["data"], json!([25.0, "-"]));
+        assert_eq!(options["series"][1]["data"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_hostile_code_cannot_end_the_script_element() {
+        let text = crate::charts::script_text(&options(&[row(30, Some("</script><img src=x>"), 1, 1)]));
+        assert!(!text.contains('<'), "{text}");
+        let back: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(back["series"][0]["name"], "</script><img src=x>");
+    }
+}
