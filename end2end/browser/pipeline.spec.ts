@@ -1,7 +1,7 @@
 import { expect, test } from "./support/fixtures.js";
 
-test("a burst drains on screen, and the title follows the verdict", async ({ page, server, signIn }) => {
-  await signIn("olga");
+test("a burst drains on screen, and the title follows the verdict", async ({ page, ownServer: server, signIn }) => {
+  await signIn("olga", server);
   await page.goto(server.url);
   await server.enqueue("moderate-content", 30);
   await expect(page.locator("#verdict")).toContainText("30 waiting");
@@ -53,15 +53,16 @@ test("numbers stand still while somebody selects, and catch up afterwards", asyn
 
 test("stale is said aloud when the server dies, and the page comes back by itself", async ({
   page,
-  server,
+  ownServer: server,
   signIn,
   complaints,
 }) => {
   await server.enqueue("survivor", 3);
-  await signIn("olga");
+  await signIn("olga", server);
   await page.goto(server.url);
   const row = page.getByRole("row").filter({ hasText: "survivor" });
   await expect(row).toContainText("3");
+  await expect(page.locator("#live-state")).toContainText("Live");
   await server.kill();
   await expect(page.locator("#live-state")).toContainText("Stale since", { timeout: 15_000 });
   await expect(row).toContainText("3");

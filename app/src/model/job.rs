@@ -252,6 +252,15 @@ pub struct DoneReport {
     pub shadow: Option<RawJson>,
 }
 
+impl DoneReport {
+    /// Whether it carries anything beside verdict, reason and cost.
+    pub fn says_more(&self) -> bool {
+        let json = [&self.result, &self.evidence, &self.values, &self.envelope, &self.shadow];
+        let has_value = self.value_minor.is_some() || self.currency.is_some();
+        has_value || self.source_text.is_some() || json.into_iter().any(Option::is_some)
+    }
+}
+
 /// *refuse*: the agent called `cannot_process`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefuseReport {

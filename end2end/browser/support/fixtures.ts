@@ -1,10 +1,15 @@
 // What every browser test starts from: a server, a way to sign in, and a page
 // that must stay silent in the console and inside its content security policy.
 
-import { type Page, test as base, expect } from "@playwright/test";
+import { test as base, expect } from "@playwright/test";
 import { PASSWORD, type PEOPLE, Server } from "./server.js";
 
-type PerTest = { signIn: (name: keyof typeof PEOPLE, page?: Page) => Promise<void>; complaints: string[] };
+type PerTest = {
+  signIn: (name: keyof typeof PEOPLE, at?: Server) => Promise<void>;
+  complaints: string[];
+  /** A server that no other test has put jobs on. */
+  ownServer: Server;
+};
 type PerWorker = { server: Server };
 
 export const test = base.extend<PerTest, PerWorker>({
@@ -32,13 +37,19 @@ export const test = base.extend<PerTest, PerWorker>({
   ],
 
   signIn: async ({ page, server }, use) => {
-    await use(async (name, other = page) => {
-      await other.goto(`${server.url}/login`);
-      await other.locator("input[name=username]").fill(name);
-      await other.locator("input[name=password]").fill(PASSWORD);
-      await other.locator("form[action='/login'] button").click();
-      await other.waitForURL((url) => url.pathname !== "/login");
+    await use(async (name, at = server) => {
+      await page.goto(`${at.url}/login`);
+      await page.locator("input[name=username]").fill(name);
+      await page.locator("input[name=password]").fill(PASSWORD);
+      await page.locator("form[action='/login'] button").click();
+      await page.waitForURL((url) => url.pathname !== "/login");
     });
+  },
+
+  ownServer: async ({}, use) => {
+    const server = await Server.start();
+    await use(server);
+    await server.stop();
   },
 });
 

@@ -37,6 +37,12 @@ enum Command {
     Serve(serve::Args),
     /// Serve on loopback with sample accounts, and play a burst of jobs.
     Demo(crate::demo::Args),
+    /// Be the model that the demo's workers ask.
+    #[command(hide = true)]
+    StandIn(crate::demo::stand_in::Args),
+    /// Be a worker of the demo.
+    #[command(hide = true)]
+    Worker(crate::demo::worker::Args),
     /// Bring the database's schema up to date, and end.
     Migrate,
     /// Print the verdict line.
@@ -65,6 +71,8 @@ impl Cli {
         match self.command {
             Command::Serve(args) => serve::run(args, &self.database).await?,
             Command::Demo(args) => return crate::demo::run(args, &self.database).await,
+            Command::StandIn(args) => return crate::demo::stand_in::run(args).await,
+            Command::Worker(args) => return crate::demo::worker::run(args).await,
             Command::Migrate => migrate::run(&self.database).await?,
             Command::Verdict => return Ok(verdict::run(&self.database).await),
             Command::User(command) => command.run(&self.database).await?,

@@ -35,7 +35,7 @@ impl Chance {
     /// The numbers 1 to `count`, shuffled.
     pub fn shuffled(self, label: &str, count: u64) -> Vec<u64> {
         let mut numbers: Vec<u64> = (1..=count).collect();
-        numbers.sort_by_key(|&n| self.bits(label, n));
+        numbers.sort_by_cached_key(|&n| self.bits(label, n));
         numbers
     }
 

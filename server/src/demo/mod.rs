@@ -70,10 +70,14 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<ExitCode> {
     // Bound first: a demo that is running already keeps its file.
     let listener = serve::listen(args.listen).await?;
     let own = Database::at(format!("sqlite:{OWN_FILE}"));
-    let database = if database.given_url().is_some() { database } else { &own };
-    if database.given_url() == own.given_url() && !args.keep {
-        remove_own_file()?;
-    }
+    let database = match database.given_url() {
+        Some(_) => database,
+        None if args.keep => &own,
+        None => {
+            remove_own_file()?;
+            &own
+        }
+    };
     let store = database.open().await?;
     let tokens = accounts::prepare(&*store).await?;
     let config = Config { listen: args.listen, ..Config::loopback(database.url()) };
@@ -83,6 +87,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<ExitCode> {
     let chance = Chance::new(args.seed);
     let director = Director { client: WorkerClient::new(&url, tokens.director.expose())?, chance, pace: args.pace };
     let (_stand_in, model_url) = children::start_stand_in(args.seed, args.pace).await?;
+    eprintln!("Drainboard listens on {url}");
     greet(&url);
     let surroundings = Surroundings { url, token: tokens.worker.expose().to_owned(), model_url, pace: args.pace };
     // Dropped at the end, and with it the workers.

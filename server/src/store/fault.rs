@@ -50,7 +50,7 @@ impl From<serde_json::Error> for Fault {
 impl From<MigrateError> for Fault {
     fn from(error: MigrateError) -> Self {
         match error {
-            MigrateError::Execute(error) => Self::Database(error),
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Self::Database(error),
             MigrateError::VersionMissing(version) => Self::Answer(StoreError::Internal(format!(
                 "the database's schema (version {version}) is newer than this binary knows; install a newer drainboard"
             ))),

@@ -16,8 +16,9 @@ pub mod schedule;
 pub mod sqlite;
 pub mod time;
 
-use app::error::StoreError;
+use app::model::FieldError;
 use app::store::{Store, Stored};
+use futures::future::BoxFuture;
 use std::sync::Arc;
 
 /// Opens the database behind `url` (`sqlite:PATH`, `sqlite::memory:` is refused,
@@ -27,12 +28,12 @@ use std::sync::Arc;
 /// # Errors
 /// `Invalid` for an unknown scheme, `Unavailable` when it cannot be reached.
 pub async fn connect(url: &str) -> Stored<Arc<dyn Store>> {
-    match url.split_once(':') {
-        Some(("sqlite", path)) => Ok(Arc::new(sqlite::SqliteStore::open(path).await?)),
-        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::PostgresStore::open(url).await?)),
-        _ => Err(StoreError::Invalid(app::model::FieldError::new(
-            "database-url",
-            "must start with sqlite: or postgres://",
-        ))),
-    }
+    let opening: BoxFuture<'_, Stored<Arc<dyn Store>>> = match url.split_once(':') {
+        Some(("sqlite", path)) => Box::pin(async { Ok(Arc::new(sqlite::SqliteStore::open(path).await?) as _) }),
+        Some(("postgres" | "postgresql", _)) => {
+            Box::pin(async { Ok(Arc::new(postgres::PostgresStore::open(url).await?) as _) })
+        }
+        _ => return Err(FieldError::new("database-url", "must start with sqlite: or postgres://").into()),
+    };
+    opening.await
 }

@@ -2,8 +2,8 @@
 //!
 //! Open to everybody; they say nothing else.
 
+use super::PATIENCE;
 use super::error::ApiError;
-use super::patience::patiently;
 use crate::state::AppState;
 use axum::extract::State;
 
@@ -12,7 +12,7 @@ pub(super) async fn show_health() -> &'static str {
 }
 
 pub(super) async fn show_readiness(State(state): State<AppState>) -> Result<&'static str, ApiError> {
-    match patiently(&state.store, async |store| store.ping().await).await {
+    match state.ask(PATIENCE, async |store| store.ping().await).await {
         Ok(()) => Ok("ready\n"),
         Err(error) => Err(ApiError::Unavailable(error.to_string())),
     }

@@ -19,7 +19,6 @@ pub mod jobs;
 pub mod layers;
 pub mod park_rate;
 mod path;
-mod patience;
 pub mod pipeline;
 pub mod policies;
 mod query;
@@ -33,6 +32,11 @@ use axum::http::Method;
 use axum::middleware::from_fn;
 use axum::routing::{MethodFilter, MethodRouter, any, on};
 use error::ApiError;
+use std::time::Duration;
+
+/// A database that has not answered a reading for so long counts as away, so
+/// that a monitor gets its answer in time.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One call: how it is reached and what answers.
 pub struct Endpoint {
@@ -75,6 +79,7 @@ pub fn router() -> Router<AppState> {
         .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.route))
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .route("/api", any(unknown_call))
+        .route("/api/", any(unknown_call))
         .route("/api/{*rest}", any(unknown_call))
         .layer(from_fn(layers::detached))
         .layer(from_fn(layers::identified))

@@ -1,8 +1,8 @@
 //! `GET /pipeline`: the numbers and the verdict of one reading, taken now.
 
+use super::PATIENCE;
 use super::caller::Caller;
 use super::error::{Answer, ApiError};
-use super::patience::patiently;
 use super::query::Query;
 use crate::state::AppState;
 use app::model::people::Scope;
@@ -17,7 +17,7 @@ pub(super) async fn show_pipeline(
 ) -> Answer<Reading> {
     caller.require(Scope::Read)?;
     Query::parse(query.as_deref(), &[])?;
-    let outcome = patiently(&state.store, async |store| store.snapshot().await).await;
+    let outcome = state.ask(PATIENCE, async |store| store.snapshot().await).await;
     let error = outcome.as_ref().err().cloned();
     // The memory is told either way: since when the database is away is shown elsewhere.
     let view = state.panel.view_of(outcome);

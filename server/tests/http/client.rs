@@ -109,7 +109,7 @@ impl Client {
     pub async fn claim(&self, kind: &str) -> Value {
         let reply = self.post("/api/v1/claim", json!({"worker": "w1", "kinds": [kind], "limit": 1})).await;
         assert_eq!(reply.status, 200, "{reply:?}");
-        reply.json()["jobs"][0].take()
+        reply.json()["jobs"].get_mut(0).map(Value::take).unwrap_or_default()
     }
 
     /// Enqueues and claims one job of `kind`; its path and its lease token.

@@ -163,7 +163,7 @@ async fn a_repeated_key_gives_the_same_answer_once(db: Arc<TestDatabase>) {
 
     let other = json!({"action": "approve_and_replay", "version": 1, "note": "other"});
     act(&client, &letter, Some("key 1"), other).await.is_invalid("Idempotency-Key");
-    let elsewhere = client.parked("k").await;
+    let elsewhere = client.parked("k2").await;
     act(&client, &elsewhere, Some("key 1"), body).await.is_invalid("Idempotency-Key");
 }
 

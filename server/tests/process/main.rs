@@ -4,6 +4,7 @@
 mod anonymous;
 mod command_line;
 mod cross_site;
+mod demo;
 mod forms;
 mod live;
 mod set_up;

@@ -14,6 +14,7 @@ mod finish;
 mod lease;
 mod letters;
 mod migrations;
+mod outage;
 mod panel;
 mod park_rate;
 mod people;
@@ -27,7 +28,7 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 15] = [
+    let topics: [fn() -> Vec<Trial>; 16] = [
         enqueue::trials,
         claim::trials,
         lease::trials,
@@ -43,6 +44,7 @@ fn main() {
         races::trials,
         text::trials,
         migrations::trials,
+        outage::trials,
     ];
     let trials = topics.into_iter().flat_map(|trials| trials()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();

@@ -198,7 +198,9 @@ async fn scheduled_and_retrying_are_told_apart(db: Arc<TestDatabase>) {
 }
 
 async fn the_last_ten_failures_are_the_newest(db: Arc<TestDatabase>) {
-    db.set_policy("a", json!({"jitter": "none"})).await;
+    for kind in ["a", "b"] {
+        db.set_policy(kind, json!({"jitter": "none", "start_seconds": 1_000})).await;
+    }
     for i in 0..12 {
         let claimed = db.claimed(if i % 2 == 0 { "a" } else { "b" }).await;
         let end = if i % 3 == 0 { fail(&format!("error {i}"), 400) } else { fail(&format!("error {i}"), 503) };
@@ -207,7 +209,7 @@ async fn the_last_ten_failures_are_the_newest(db: Arc<TestDatabase>) {
     }
     let lost = db.claimed("a").await;
     db.let_time_pass(301).await;
-    db.claim_one("w2").await;
+    assert_eq!(db.claim_one("w2").await.id, lost.id);
     let snapshot = db.snapshot().await;
     assert_eq!(snapshot.failures.len(), 10);
     assert_eq!((snapshot.failures[0].job_id, snapshot.failures[0].reason.as_deref()), (lost.id, Some("worker_lost")));
@@ -273,6 +275,7 @@ async fn recent_attempts_are_the_last_twenty(db: Arc<TestDatabase>) {
     db.finish(&success, refusal("AMBIGUOUS_VALUE")).await;
     let success_at = db.job(success.id).await.summary.finished_at;
     db.let_time_pass(10).await;
+    db.set_policy("a", json!({"jitter": "none"})).await;
     db.set_policy("b", json!({"not_running_after_seconds": 999})).await;
     for i in 0..19 {
         let claimed = db.claimed(if i == 3 { "b" } else { "a" }).await;

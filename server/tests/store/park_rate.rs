@@ -92,6 +92,7 @@ async fn exceptions_are_in_neither_number(db: Arc<TestDatabase>) {
     }
     db.set_policy("d", serde_json::json!({"cutoff_seconds": 1, "jitter": "none", "on_cutoff": "drop"})).await;
     run(&db, "d", "mail", fail("503", 503)).await;
+    db.set_policy("retry-later", serde_json::json!({"jitter": "none"})).await;
     run(&db, "retry-later", "mail", fail("503", 503)).await;
     let cancelled = db.enqueue_one(job("a")).await.id;
     db.store.cancel(cancelled).await.unwrap();

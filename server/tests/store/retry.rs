@@ -33,7 +33,12 @@ async fn ended_with(db: &TestDatabase, report: FailReport) -> (Ended, DateTime<U
     let claimed = db.claimed("a").await;
     let before = db.now().await;
     let ended = db.finish(&claimed, AttemptEnd::Fail(report)).await;
-    (ended, before, db.now().await)
+    let after = db.now().await;
+    if matches!(ended, Ended::Waiting { .. }) {
+        // Out of the way of the next one.
+        db.store.cancel(claimed.id).await.unwrap();
+    }
+    (ended, before, after)
 }
 
 /// The bounds, in seconds, between which the delay surely lies.

@@ -88,11 +88,23 @@ impl TestDatabase {
         self.door.close().await;
         self.store.close().await;
         if let Place::Database { server, name } = &self.place {
-            let mut admin = PgConnection::connect_with(server).await.expect("PostgreSQL answers");
-            let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
-            sqlx::query(AssertSqlSafe(sql)).execute(&mut admin).await.expect("the test's database goes");
+            on_server(server, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
         }
     }
+
+    /// Whether PostgreSQL lets anybody connect to this database. Connections
+    /// there are stay.
+    pub async fn allow_connections(&self, allowed: bool) {
+        let Place::Database { server, name } = &self.place else { panic!("a file is not connected to") };
+        on_server(server, &format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS {allowed}")).await;
+    }
+}
+
+/// Runs a statement beside all databases.
+async fn on_server(server: &PgConnectOptions, sql: &str) {
+    let mut admin = PgConnection::connect_with(server).await.expect("PostgreSQL answers");
+    sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&mut admin).await.unwrap_or_else(|e| panic!("{e}: {sql}"));
+    admin.close().await.expect("the connection closes");
 }
 
 async fn create_postgres_database() -> (String, Place) {
@@ -101,10 +113,7 @@ async fn create_postgres_database() -> (String, Place) {
     });
     let server = PgConnectOptions::from_str(&server_url).expect("a PostgreSQL URL");
     let name = format!("drainboard_test_{:016x}", rand::random::<u64>());
-    let mut admin = PgConnection::connect_with(&server).await.expect("PostgreSQL answers");
-    let sql = format!("CREATE DATABASE {name} TEMPLATE template0");
-    sqlx::query(AssertSqlSafe(sql)).execute(&mut admin).await.expect("a new database");
-    admin.close().await.expect("the connection closes");
+    on_server(&server, &format!("CREATE DATABASE {name} TEMPLATE template0")).await;
     let mut url = url::Url::parse(&server_url).expect("a URL");
     url.set_path(&name);
     (url.into(), Place::Database { server, name })

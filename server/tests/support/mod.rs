@@ -4,6 +4,7 @@
 
 pub mod calls;
 pub mod database;
+pub mod held;
 pub mod recount;
 pub mod side_door;
 #[macro_use]
@@ -11,4 +12,5 @@ pub mod trials;
 
 pub use calls::{actor, change, done, fail, job, name, names, refusal};
 pub use database::{Backend, TestDatabase, run, run_on};
+pub use held::HeldWriters;
 pub use side_door::SideDoor;

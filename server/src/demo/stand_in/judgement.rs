@@ -175,7 +175,10 @@ mod tests {
 
     #[test]
     fn which_ones_depends_on_the_seed() {
-        let judged = |seed: u64| (1..=PHOTOS).map(|n| Judge::new(Chance::new(seed)).of_photo(n)).collect::<Vec<_>>();
+        let judged = |seed: u64| {
+            let judge = Judge::new(Chance::new(seed));
+            (1..=PHOTOS).map(|n| judge.of_photo(n)).collect::<Vec<_>>()
+        };
         assert_eq!(judged(5), judged(5));
         assert_ne!(judged(5), judged(6));
     }

@@ -16,7 +16,7 @@ use sqlx::PgPool;
 
 /// Acts once; the same key with the same body gets the answer it got before.
 pub(super) async fn act(pool: &PgPool, act: &LetterAct, actor: &Actor) -> Tried<Acted> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     if let Some(key) = &act.idempotency
         && !take_key(&mut tx, act, key).await?
     {
@@ -35,7 +35,7 @@ pub(super) async fn act(pool: &PgPool, act: &LetterAct, actor: &Actor) -> Tried<
         keep_answer(&mut tx, key, &replay_job_ids).await?;
     }
     let letter = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
-    audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids), now).await?;
+    audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids)).await?;
     tx.commit().await?;
     Ok(Acted { letter, replay_job_ids })
 }

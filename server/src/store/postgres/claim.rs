@@ -19,7 +19,7 @@ const LOOKS: u32 = 3;
 
 /// Hands out due jobs to a worker and records that it was seen.
 pub(super) async fn claim(pool: &PgPool, request: &ClaimRequest) -> Tried<Vec<ClaimedJob>> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     park_exhausted(&mut tx, PARKED_FIRST).await?;
     let mut taken: Vec<TakenJob> = Vec::new();
     let mut reach = i64::from(request.limit) * 2 + 32;

@@ -14,7 +14,7 @@ const PURGE_LOCK: i64 = 0x6472_6169_6e62_0003;
 /// Parks up to `limit` jobs whose lease expired with all attempts used; does
 /// nothing while another server is at it.
 pub(super) async fn reap(pool: &PgPool, limit: u32) -> Tried<u64> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     if !try_lock(&mut tx, REAP_LOCK).await? {
         return Ok(0);
     }
@@ -26,7 +26,7 @@ pub(super) async fn reap(pool: &PgPool, limit: u32) -> Tried<u64> {
 /// Deletes up to `limit` jobs that ended long enough ago; does nothing while
 /// another server is at it.
 pub(super) async fn purge(pool: &PgPool, done_seconds: u32, resolved_seconds: u32, limit: u32) -> Tried<u64> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     if !try_lock(&mut tx, PURGE_LOCK).await? {
         return Ok(0);
     }

@@ -79,7 +79,7 @@ pub(super) async fn write_end(
          ) INSERT INTO endings (job_id, kind, source, tenant, at, outcome, reason_code, verdict, reason, is_canary, \
              is_replay) \
          SELECT id, kind, source, tenant, $3, $19, $20, verdict, reason, canary_reason_code IS NOT NULL, \
-             replay_mode IS NOT NULL FROM job WHERE $19 IS NOT NULL",
+             replay_mode IS NOT NULL FROM job WHERE $19::text IS NOT NULL",
     )
     .bind(job.id)
     .bind(job.attempts)

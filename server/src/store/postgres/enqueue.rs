@@ -22,7 +22,7 @@ pub(super) async fn enqueue(pool: &PgPool, jobs: &[NewJob]) -> Tried<Vec<Enqueue
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     let spreads = spread_by_kind(&mut tx, jobs).await?;
     let now = super::now(&mut *tx).await?;
     let mut answers: Vec<Option<EnqueuedJob>> = vec![None; jobs.len()];

@@ -19,7 +19,7 @@ pub(super) async fn heartbeat(
     lease_token: i64,
     lease_seconds: Option<u32>,
 ) -> Tried<DateTime<Utc>> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     let Some(leased) = lock_leased(&mut tx, id, lease_token, "heartbeat").await? else {
         tx.commit().await?;
         return Err(StoreError::LeaseLost.into());
@@ -34,7 +34,7 @@ pub(super) async fn heartbeat(
 
 /// Ends an attempt as its worker reports it.
 pub(super) async fn finish(pool: &PgPool, id: JobId, lease_token: i64, end: &AttemptEnd) -> Tried<Ended> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     let Some(leased) = lock_leased(&mut tx, id, lease_token, call_word(end)).await? else {
         tx.commit().await?;
         return Err(StoreError::LeaseLost.into());

@@ -33,15 +33,15 @@ macro_rules! letter_columns {
 #[async_trait]
 impl LetterStore for PostgresStore {
     async fn list_letters(&self, filter: &LetterFilter) -> Stored<LetterPage> {
-        Ok(list_letters(&self.pages, filter).await?)
+        self.pages_answer(list_letters(&self.pages, filter)).await
     }
 
     async fn find_letter(&self, id: DeadLetterId) -> Stored<Option<DeadLetterDetail>> {
-        Ok(find_letter(&self.pages, id).await?)
+        self.pages_answer(find_letter(&self.pages, id)).await
     }
 
     async fn act(&self, act: &LetterAct, actor: &Actor) -> Stored<Acted> {
-        Ok(act::act(&self.pages, act, actor).await?)
+        self.pages_answer(act::act(&self.pages, act, actor)).await
     }
 }
 

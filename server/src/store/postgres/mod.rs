@@ -25,11 +25,20 @@ mod sessions;
 mod snapshot;
 mod workers;
 
-use crate::store::fault::Tried;
+use crate::store::fault::{Fault, Tried};
+use app::error::StoreError;
 use app::store::{Store, Stored};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgPool, Postgres};
+use std::time::Duration;
+
+/// No call of a worker takes longer: a connection, a statement or two at their
+/// own limits, and some air.
+const WORKERS_DEADLINE: Duration = Duration::from_secs(40);
+/// No page does.
+const PAGES_DEADLINE: Duration = Duration::from_secs(9);
 
 /// A transaction of ours.
 type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
@@ -41,6 +50,26 @@ pub struct PostgresStore {
     pages: PgPool,
 }
 
+impl PostgresStore {
+    /// The answer of a worker's call, or `Unavailable` when none comes: a lost
+    /// network says nothing for a long time.
+    async fn workers_answer<T>(&self, call: impl Future<Output = Tried<T>>) -> Stored<T> {
+        answer_within(WORKERS_DEADLINE, call).await
+    }
+
+    /// The same for pages and people, who wait less patiently.
+    async fn pages_answer<T>(&self, call: impl Future<Output = Tried<T>>) -> Stored<T> {
+        answer_within(PAGES_DEADLINE, call).await
+    }
+}
+
+async fn answer_within<T>(deadline: Duration, call: impl Future<Output = Tried<T>>) -> Stored<T> {
+    match tokio::time::timeout(deadline, call).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(StoreError::Unavailable(format!("the database did not answer within {} s", deadline.as_secs()))),
+    }
+}
+
 #[async_trait]
 impl Store for PostgresStore {
     async fn ping(&self) -> Stored<()> {
@@ -48,13 +77,29 @@ impl Store for PostgresStore {
     }
 
     async fn now(&self) -> Stored<DateTime<Utc>> {
-        Ok(now(&self.pages).await?)
+        self.pages_answer(async { now(&mut *acquire(&self.pages).await?).await }).await
     }
 
     async fn close(&self) {
         self.workers.close().await;
         self.pages.close().await;
     }
+}
+
+/// A connection. Whatever keeps us from having one, the database is away.
+async fn acquire(pool: &PgPool) -> Tried<PoolConnection<Postgres>> {
+    pool.acquire().await.map_err(unreachable)
+}
+
+/// A transaction that sees each statement's own instant.
+async fn begin(pool: &PgPool) -> Tried<Transaction> {
+    pool.begin().await.map_err(unreachable)
+}
+
+/// No connection, no database: a full, closed, or renamed one is as far away as
+/// one behind a broken cable.
+fn unreachable(error: sqlx::Error) -> Fault {
+    StoreError::Unavailable(error.to_string()).into()
 }
 
 /// The database's clock as it is, not as it was when the transaction began.

@@ -69,9 +69,11 @@ async fn migrate(options: &PgConnectOptions) -> Tried<()> {
     let connecting = PgConnection::connect_with(&options);
     let mut connection = tokio::time::timeout(ACQUIRE_TIMEOUT, connecting)
         .await
-        .map_err(|_| StoreError::Unavailable("the database does not answer".to_owned()))??;
+        .map_err(|_| StoreError::Unavailable("the database does not answer".to_owned()))?
+        .map_err(super::unreachable)?;
     make_schema(&mut connection).await?;
-    MIGRATIONS.run(&mut connection).await?;
+    // Boxed, because the compiler cannot see that it may move between threads.
+    MIGRATIONS.run_direct(None, &mut connection, false).boxed().await?;
     connection.close().await?;
     Ok(())
 }

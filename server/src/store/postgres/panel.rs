@@ -11,18 +11,18 @@ use async_trait::async_trait;
 #[async_trait]
 impl PanelStore for PostgresStore {
     async fn snapshot(&self) -> Stored<Snapshot> {
-        Ok(snapshot::snapshot(&self.pages).await?)
+        self.pages_answer(snapshot::snapshot(&self.pages)).await
     }
 
     async fn list_jobs(&self, filter: &JobFilter) -> Stored<JobPage> {
-        Ok(jobs::list_jobs(&self.pages, filter).await?)
+        self.pages_answer(jobs::list_jobs(&self.pages, filter)).await
     }
 
     async fn find_job(&self, id: JobId) -> Stored<Option<JobDetail>> {
-        Ok(jobs::find_job(&self.pages, id).await?)
+        self.pages_answer(jobs::find_job(&self.pages, id)).await
     }
 
     async fn count_park_rate(&self, query: &ParkRateQuery) -> Stored<Vec<ParkCount>> {
-        Ok(park_rate::count_park_rate(&self.pages, query).await?)
+        self.pages_answer(park_rate::count_park_rate(&self.pages, query)).await
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn count_park_rate(pool: &PgPool, query: &ParkRateQuery) -> Tri
     .bind(&query.kind)
     .bind(query.by_source)
     .bind(query.by_reason)
-    .fetch_all(pool)
+    .fetch_all(&mut *super::acquire(pool).await?)
     .await?;
     Ok(rows.into_iter().map(StoredParkCount::count).collect())
 }

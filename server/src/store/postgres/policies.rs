@@ -14,22 +14,22 @@ use sqlx::PgPool;
 #[async_trait]
 impl PolicyStore for PostgresStore {
     async fn list_policies(&self) -> Stored<Vec<KindPolicy>> {
-        Ok(list_policies(&self.pages).await?)
+        self.pages_answer(list_policies(&self.pages)).await
     }
 
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy> {
-        Ok(change_policy(&self.pages, kind.as_str(), change, actor).await?)
+        self.pages_answer(change_policy(&self.pages, kind.as_str(), change, actor)).await
     }
 }
 
 async fn list_policies(pool: &PgPool) -> Tried<Vec<KindPolicy>> {
     let rows: Vec<(String, String)> =
-        sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(pool).await?;
+        sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(&mut *super::acquire(pool).await?).await?;
     rows.into_iter().map(|(kind, overrides)| Ok(Policy::shown(&kind, &serde_json::from_str(&overrides)?))).collect()
 }
 
 async fn change_policy(pool: &PgPool, kind: &str, change: &Change, actor: &Actor) -> Tried<KindPolicy> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     sqlx::query("INSERT INTO kinds (kind, created_at) VALUES ($1, clock_timestamp()) ON CONFLICT DO NOTHING")
         .bind(kind)
         .execute(&mut *tx)
@@ -62,7 +62,7 @@ async fn change_policy(pool: &PgPool, kind: &str, change: &Change, actor: &Actor
     .bind(&actor.name)
     .execute(&mut *tx)
     .await?;
-    audit(&mut tx, actor, Entry::policy_change(kind, change), now).await?;
+    audit(&mut tx, actor, Entry::policy_change(kind, change)).await?;
     tx.commit().await?;
     Ok(Policy::shown(kind, &overrides))
 }

@@ -17,45 +17,45 @@ use sqlx::PgPool;
 #[async_trait]
 impl QueueStore for PostgresStore {
     async fn enqueue(&self, jobs: &[NewJob]) -> Stored<Vec<EnqueuedJob>> {
-        Ok(enqueue::enqueue(&self.workers, jobs).await?)
+        self.workers_answer(enqueue::enqueue(&self.workers, jobs)).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Stored<Vec<ClaimedJob>> {
-        Ok(claim::claim(&self.workers, request).await?)
+        self.workers_answer(claim::claim(&self.workers, request)).await
     }
 
     async fn heartbeat(&self, id: JobId, lease_token: i64, lease_seconds: Option<u32>) -> Stored<DateTime<Utc>> {
-        Ok(finish::heartbeat(&self.workers, id, lease_token, lease_seconds).await?)
+        self.workers_answer(finish::heartbeat(&self.workers, id, lease_token, lease_seconds)).await
     }
 
     async fn finish(&self, id: JobId, lease_token: i64, end: AttemptEnd) -> Stored<Ended> {
-        Ok(finish::finish(&self.workers, id, lease_token, &end).await?)
+        self.workers_answer(finish::finish(&self.workers, id, lease_token, &end)).await
     }
 
     async fn cancel(&self, id: JobId) -> Stored<()> {
-        Ok(cancel(&self.workers, id).await?)
+        self.workers_answer(cancel(&self.workers, id)).await
     }
 
     async fn reap(&self, limit: u32) -> Stored<u64> {
-        Ok(duties::reap(&self.workers, limit).await?)
+        self.workers_answer(duties::reap(&self.workers, limit)).await
     }
 
     async fn purge(&self, done_seconds: u32, resolved_seconds: u32, limit: u32) -> Stored<u64> {
-        Ok(duties::purge(&self.workers, done_seconds, resolved_seconds, limit).await?)
+        self.workers_answer(duties::purge(&self.workers, done_seconds, resolved_seconds, limit)).await
     }
 
     async fn record_tick(&self, trigger: &Name, every_seconds: u32) -> Stored<()> {
-        Ok(workers::record_tick(&self.workers, trigger, every_seconds).await?)
+        self.workers_answer(workers::record_tick(&self.workers, trigger, every_seconds)).await
     }
 
     async fn record_refused_poll(&self) -> Stored<()> {
-        Ok(workers::record_refused_poll(&self.workers).await?)
+        self.workers_answer(workers::record_refused_poll(&self.workers)).await
     }
 }
 
 /// Calls off a job that waits.
 async fn cancel(pool: &PgPool, id: JobId) -> Tried<()> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     let cancelled = sqlx::query(
         "UPDATE jobs SET state = 'cancelled', due_at = NULL, finished_at = clock_timestamp(), \
              holds_unique_key = false WHERE id = $1 AND state = 'waiting'",

@@ -7,30 +7,30 @@ use crate::store::rows::role;
 use app::error::StoreError;
 use app::model::ids::UserId;
 use app::model::people::{Actor, Viewer};
-use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
 /// Starts a session of a user who is not disabled.
 pub(super) async fn start(pool: &PgPool, user: UserId, session_sha256: &str, actor: &Actor) -> Tried<()> {
-    let mut tx = pool.begin().await?;
+    let mut tx = super::begin(pool).await?;
     // Locked, so that no session slips in beside a change that ends them all.
     let name: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1 AND NOT disabled FOR SHARE")
         .bind(user.0)
         .fetch_optional(&mut *tx)
         .await?;
     let name = name.ok_or(StoreError::NotFound("user"))?;
-    let now: DateTime<Utc> = sqlx::query_scalar(
-        "WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) \
-         INSERT INTO sessions (session_sha256, user_id, created_at, last_active_at, address, user_agent) \
-         SELECT $1, $2, now, now, $3, $4 FROM clock RETURNING created_at",
+    let now = super::now(&mut *tx).await?;
+    sqlx::query(
+        "INSERT INTO sessions (session_sha256, user_id, created_at, last_active_at, address, user_agent) \
+         VALUES ($1, $2, $3, $3, $4, $5)",
     )
     .bind(session_sha256)
     .bind(user.0)
+    .bind(now)
     .bind(&actor.address)
     .bind(&actor.user_agent)
-    .fetch_one(&mut *tx)
+    .execute(&mut *tx)
     .await?;
-    audit(&mut tx, actor, Entry::sign_in(&name), now).await?;
+    audit(&mut tx, actor, Entry::sign_in(&name)).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -52,13 +52,13 @@ pub(super) async fn find(pool: &PgPool, session_sha256: &str, touch: bool) -> Tr
     )
     .bind(session_sha256)
     .bind(touch)
-    .fetch_optional(pool)
+    .fetch_optional(&mut *super::acquire(pool).await?)
     .await?;
     row.map(|(id, name, word)| Ok(Viewer { user_id: UserId(id), name, role: role(&word)? })).transpose()
 }
 
 /// Ends a session.
 pub(super) async fn end(pool: &PgPool, session_sha256: &str) -> Tried<()> {
-    sqlx::query("DELETE FROM sessions WHERE session_sha256 = $1").bind(session_sha256).execute(pool).await?;
+    sqlx::query("DELETE FROM sessions WHERE session_sha256 = $1").bind(session_sha256).execute(&mut *super::acquire(pool).await?).await?;
     Ok(())
 }

@@ -41,7 +41,7 @@ pub(super) async fn record_claim(
     let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
     sqlx::query(
         "INSERT INTO workers AS w (worker, last_seen_at, last_claim_at, last_claim_was_empty) \
-         VALUES ($1, $2, CASE WHEN $3 THEN NULL ELSE $2 END, $3) \
+         VALUES ($1, $2, CASE WHEN $3 THEN NULL::timestamptz ELSE $2 END, $3) \
          ON CONFLICT (worker) DO UPDATE SET last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at), \
              last_claim_at = greatest(w.last_claim_at, excluded.last_claim_at), \
              last_claim_was_empty = excluded.last_claim_was_empty",
@@ -103,7 +103,7 @@ pub(super) async fn record_tick(pool: &PgPool, trigger: &Name, every_seconds: u3
     )
     .bind(trigger.as_str())
     .bind(i64::from(every_seconds))
-    .execute(pool)
+    .execute(&mut *super::acquire(pool).await?)
     .await?;
     Ok(())
 }
@@ -114,7 +114,7 @@ pub(super) async fn record_refused_poll(pool: &PgPool) -> Tried<()> {
         "INSERT INTO refused_polls AS p (minute, n) VALUES (floor(extract(epoch FROM clock_timestamp()) / 60), 1) \
          ON CONFLICT (minute) DO UPDATE SET n = p.n + 1",
     )
-    .execute(pool)
+    .execute(&mut *super::acquire(pool).await?)
     .await?;
     Ok(())
 }

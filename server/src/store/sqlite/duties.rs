@@ -54,7 +54,7 @@ async fn delete_finished(tx: &mut Tx, before: DateTime<Utc>, limit: u32) -> Trie
     let deleted = sqlx::query(
         "DELETE FROM jobs WHERE id IN (
            SELECT id FROM jobs INDEXED BY jobs_finished
-           WHERE state IN ('done', 'dropped', 'cancelled') AND finished_at < ?1
+           WHERE state IN ('done', 'dropped', 'cancelled') AND finished_at <= ?1
            ORDER BY finished_at LIMIT ?2)",
     )
     .bind(At(before))
@@ -69,7 +69,7 @@ async fn delete_finished(tx: &mut Tx, before: DateTime<Utc>, limit: u32) -> Trie
 async fn delete_resolved(tx: &mut Tx, before: DateTime<Utc>, limit: u32) -> Tried<u32> {
     let rows: Vec<(i64, i64)> = sqlx::query_as(
         "SELECT l.id, l.job_id FROM dead_letters l INDEXED BY dead_letters_resolved
-         WHERE l.status = 'resolved' AND l.resolved_at < ?1
+         WHERE l.status = 'resolved' AND l.resolved_at <= ?1
            AND NOT EXISTS (
              SELECT 1 FROM jobs r WHERE r.replay_of = l.id AND r.state IN ('waiting', 'in_progress'))
          ORDER BY l.resolved_at LIMIT ?2",
@@ -106,7 +106,7 @@ async fn forget_old_traces(tx: &mut Tx) -> Tried<()> {
         "DELETE FROM workers WHERE last_seen_at < ?1",
         "DELETE FROM ticks WHERE last_at < ?1",
         "DELETE FROM late_answers WHERE at < ?1",
-        "DELETE FROM sessions WHERE last_active_at < ?1",
+        "DELETE FROM sessions WHERE created_at < ?1",
         "DELETE FROM refused_polls WHERE minute < ?1 / 60000000",
     ] {
         sqlx::query(statement).bind(before).execute(&mut **tx).await?;

@@ -159,7 +159,7 @@ impl LeasedJob {
     ) -> Tried<Option<DeadLetterId>> {
         self.end_attempt(tx, &plan.attempt).await?;
         self.move_on(tx, plan, done).await?;
-        if let Some(report) = done {
+        if let Some(report) = done.filter(|report| report.says_more()) {
             self.insert_result(tx, report).await?;
         }
         let letter = match &plan.letter {

@@ -26,11 +26,12 @@ use app::model::FieldError;
 use app::store::{Store, Stored};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use futures::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Sqlite, Transaction};
+use sqlx::{Connection, Sqlite, Transaction};
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -83,10 +84,10 @@ impl SqliteStore {
             // An enqueue that was answered must survive a power cut.
             .synchronous(SqliteSynchronous::Full)
             .pragma("journal_size_limit", LOG_BYTES);
-        let writer = pool(1).connect_with(writing).await.map_err(cannot_open(&path))?;
+        let writer = pool(1).connect_with(writing).await.map_err(|error| cannot_open(&path, &error))?;
         prepare(&writer).await?;
         let reading = options.pragma("query_only", "ON");
-        let readers = pool(READERS).connect_with(reading).await.map_err(cannot_open(&path))?;
+        let readers = pool(READERS).connect_with(reading).await.map_err(|error| cannot_open(&path, &error))?;
         Ok(Self { writer, readers })
     }
 
@@ -133,21 +134,19 @@ impl DerefMut for Tx {
 }
 
 /// Checks the library and brings the schema up to date, one process at a time.
-async fn prepare(writer: &SqlitePool) -> Stored<()> {
-    let migrate = async {
-        let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
-        let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut *tx).await?;
-        if is_too_old(&version) {
-            return Err(StoreError::Internal(format!(
-                "SQLite {version} is too old: below 3.51.3 it can damage the file while checkpointing"
-            ))
-            .into());
-        }
-        MIGRATOR.run_direct(None, &mut *tx, false).await?;
-        tx.commit().await?;
-        Tried::Ok(())
-    };
-    Ok(migrate.await?)
+async fn prepare(writer: &SqlitePool) -> Tried<()> {
+    let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+    let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut *tx).await?;
+    if is_too_old(&version) {
+        return Err(StoreError::Internal(format!(
+            "SQLite {version} is too old: below 3.51.3 it can damage the file while checkpointing"
+        ))
+        .into());
+    }
+    // Boxed, because the compiler cannot see that it may move between threads.
+    let migrating: BoxFuture<'_, _> = Box::pin(MIGRATOR.run_direct(None, &mut *tx, false));
+    migrating.await?;
+    Ok(tx.commit().await?)
 }
 
 fn pool(connections: u32) -> SqlitePoolOptions {
@@ -157,6 +156,12 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .idle_timeout(None)
         .max_lifetime(None)
+        // After some faults, a full disk for one, SQLite rolls back by itself,
+        // and the connection goes on believing in a transaction that is gone.
+        .before_acquire(|connection, _| {
+            let is_clean = !connection.is_in_transaction();
+            Box::pin(async move { Ok(is_clean) })
+        })
 }
 
 /// The file behind what follows `sqlite:`.
@@ -186,8 +191,8 @@ fn create_private(path: &str) -> Stored<()> {
     }
 }
 
-fn cannot_open(path: &str) -> impl FnOnce(sqlx::Error) -> StoreError {
-    move |error| StoreError::Unavailable(format!("cannot open {path}: {error}"))
+fn cannot_open(path: &str, error: &sqlx::Error) -> StoreError {
+    StoreError::Unavailable(format!("cannot open {path}: {error}"))
 }
 
 fn is_too_old(version: &str) -> bool {

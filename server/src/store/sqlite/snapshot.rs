@@ -128,10 +128,10 @@ async fn list_full_claims(tx: &mut Tx) -> Tried<Vec<AdmittingClaim>> {
 async fn list_recent(tx: &mut Tx) -> Tried<Vec<StoredRecent>> {
     Ok(sqlx::query_as(
         "SELECT a.ended_at, a.outcome, a.http_status, a.failure_reason, k.not_running_after_seconds
-         FROM (SELECT kind, ended_at, outcome, http_status, failure_reason FROM attempts
-               WHERE ended_at IS NOT NULL AND is_canary = 0 ORDER BY ended_at DESC LIMIT 20) a
+         FROM (SELECT job_id, kind, ended_at, outcome, http_status, failure_reason FROM attempts
+               WHERE ended_at IS NOT NULL AND is_canary = 0 ORDER BY ended_at DESC, job_id DESC LIMIT 20) a
          JOIN kinds k ON k.kind = a.kind
-         ORDER BY a.ended_at DESC",
+         ORDER BY a.ended_at DESC, a.job_id DESC",
     )
     .fetch_all(&mut **tx)
     .await?)

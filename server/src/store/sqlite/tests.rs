@@ -4,7 +4,7 @@
 use super::*;
 use app::model::job::{Accepts, AttemptEnd, ClaimRequest, DoneReport, NewJob, RawJson};
 use app::model::name::Name;
-use app::store::QueueStore;
+use app::store::{PanelStore, QueueStore};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -150,6 +150,42 @@ async fn two_processes_share_one_file() {
         done.extend(worker.await.unwrap());
     }
     assert_eq!((done.len(), done.iter().collect::<HashSet<_>>().len()), (120, 120));
+}
+
+/// SQLite may give up a transaction by itself, for instance when the disk is full.
+#[tokio::test]
+async fn the_writer_outlives_a_transaction_that_sqlite_gave_up() {
+    let store = Folder::new().open().await.unwrap();
+    let mut tx = store.write().await.unwrap();
+    sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
+    drop(tx);
+    store.enqueue(&[job("a")]).await.unwrap();
+    assert_eq!(store.claim(&asking("w", 10)).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_full_disk_is_unavailable_and_comes_back() {
+    let store = Folder::new().open().await.unwrap();
+    store.enqueue(&[job("a")]).await.unwrap();
+    let limit = async |pages: i64| {
+        sqlx::query_scalar::<_, i64>(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}")))
+            .fetch_one(&store.writer)
+            .await
+            .unwrap()
+    };
+    limit(1).await;
+    assert!(matches!(store.enqueue(&vec![job("a"); 2_000]).await, Err(StoreError::Unavailable(_))));
+    limit(1_000_000).await;
+    store.enqueue(&vec![job("a"); 2_000]).await.unwrap();
+    assert_eq!(store.snapshot().await.unwrap().kinds[0].due, 2_001);
+}
+
+/// Whoever opens a store may do so from any thread.
+#[tokio::test]
+async fn opening_may_be_spawned() {
+    let folder = Arc::new(Folder::new());
+    let opened = tokio::spawn(async move { folder.open().await.map(|_| ()) });
+    assert_eq!(opened.await.unwrap(), Ok(()));
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! `POST /dead-letters/{id}/actions`: does once what a person decided.
 
+use crate::auth::secret::sha256_hex;
 use crate::state::AppState;
 use crate::worker_api::body::{Incoming, MAX_ACTION_BYTES};
-use crate::worker_api::caller::{Caller, sha256_hex};
+use crate::worker_api::caller::Caller;
 use crate::worker_api::checked::{self, Integer, WholeText};
 use crate::worker_api::error::{Answer, ApiError};
 use crate::worker_api::path::Segment;
@@ -72,7 +73,7 @@ impl ActionBody {
     /// Of what is asked, not of its spelling: spaces and key order do not count.
     fn sha256(&self, id: DeadLetterId) -> String {
         let body = serde_json::to_string(self).expect("words, text and a number always serialise");
-        sha256_hex(format!("{id}\n{body}").as_bytes())
+        sha256_hex(&format!("{id}\n{body}"))
     }
 }
 

@@ -36,7 +36,8 @@ impl Database {
         format!("sqlite:{}", self.path().display())
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    /// The command, to be run in the directory of this database.
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
         command.args(args).env("DRAINBOARD_DATABASE_URL", self.url()).env_remove("DRAINBOARD_LISTEN");
         command.current_dir(self.directory.path());
@@ -75,8 +76,7 @@ impl Database {
     pub fn serve(&self, args: &[&str]) -> Server {
         let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
         all.extend(args);
-        let child = self.command(&all).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Server::started(child.unwrap())
+        Server::start(self.command(&all))
     }
 
     /// Starts a server where somebody of each role can sign in.
@@ -97,7 +97,9 @@ pub struct Server {
 }
 
 impl Server {
-    fn started(mut child: Child) -> Self {
+    /// Starts a command that serves and waits until it says where.
+    pub fn start(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let (stderr, collected) = (child.stderr.take().unwrap(), log.clone());
         std::thread::spawn(move || {
@@ -124,6 +126,17 @@ impl Server {
             assert!(ended.is_none() && Instant::now() < deadline, "no {text:?} in {} ({ended:?})", self.log());
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The process.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Standard error so far.
