@@ -5,7 +5,7 @@ use crate::model::park_rate::{ParkRateRow, wilson};
 use charming::Chart;
 use charming::component::{Axis, Grid, Legend};
 use charming::datatype::{CompositeValue, DataPoint};
-use charming::element::{AxisType, Color, ItemStyle, Tooltip, Trigger};
+use charming::element::{AxisLabel, AxisType, Color, ItemStyle, Tooltip, Trigger};
 use charming::series::Bar;
 use chrono::NaiveDate;
 use serde_json::{Value, json};
@@ -41,17 +41,19 @@ pub fn day_totals(rows: &[ParkRateRow]) -> Vec<DayTotal> {
         .collect()
 }
 
-/// The options for rows by day and reason code.
-pub fn options(rows: &[ParkRateRow]) -> Value {
-    let totals = day_totals(rows);
-    let days: Vec<String> = totals.iter().map(|total| total.day.to_string()).collect();
+/// The options for rows by day and reason code; `days` are the days of the
+/// axis, oldest first, those without any work included.
+pub fn options(rows: &[ParkRateRow], days: &[NaiveDate]) -> Value {
+    let worked = day_totals(rows);
+    let totals: Vec<DayTotal> = days.iter().map(|&day| total_of(&worked, day)).collect();
+    let days: Vec<String> = days.iter().map(NaiveDate::to_string).collect();
     let codes: BTreeSet<&str> = rows.iter().filter_map(|row| row.reason_code.as_deref()).collect();
     let mut chart = Chart::new()
         .tooltip(Tooltip::new().trigger(Trigger::Axis))
         .legend(Legend::new().bottom(0).show(true))
         .grid(Grid::new().left(8).right(8).top(24).bottom(56).contain_label(true))
         .x_axis(Axis::new().type_(AxisType::Category).data(days))
-        .y_axis(Axis::new().type_(AxisType::Value).name("parked, % of processed").min(0));
+        .y_axis(Axis::new().type_(AxisType::Value).min(0).axis_label(AxisLabel::new().formatter("{value} %")));
     for (code, colour) in codes.into_iter().zip(COLOURS.into_iter().cycle()) {
         chart = chart.series(
             Bar::new()
@@ -63,9 +65,15 @@ pub fn options(rows: &[ParkRateRow]) -> Value {
     }
     let mut options = json!(chart);
     if let Some(series) = options["series"].as_array_mut() {
+        // The one thing about bars that `charming` has no word for.
+        series.iter_mut().for_each(|bar| bar["barMaxWidth"] = json!(40));
         series.push(whiskers(&totals));
     }
     options
+}
+
+fn total_of(worked: &[DayTotal], day: NaiveDate) -> DayTotal {
+    worked.iter().find(|total| total.day == day).copied().unwrap_or(DayTotal { day, parked: 0, processed: 0 })
 }
 
 /// A day on which nothing was processed has no rate, which is not a rate of 0.
@@ -105,15 +113,12 @@ mod tests {
     use super::*;
     use crate::model::park_rate::ParkCount;
 
-    fn row(day: u32, code: Option<&str>, parked: i64, processed: i64) -> ParkRateRow {
-        ParkCount {
-            source: None,
-            reason_code: code.map(str::to_owned),
-            day: NaiveDate::from_ymd_opt(2026, 11, day).unwrap(),
-            processed,
-            parked,
-        }
-        .into()
+    fn day(of_month: u32) -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 11, of_month).unwrap()
+    }
+
+    fn row(of_month: u32, code: Option<&str>, parked: i64, processed: i64) -> ParkRateRow {
+        ParkCount { source: None, reason_code: code.map(str::to_owned), day: day(of_month), processed, parked }.into()
     }
 
     #[test]
@@ -123,26 +128,26 @@ mod tests {
             row(29, Some("MISSING_REQUIRED_FIELD"), 9, 100),
             row(30, Some("MISSING_REQUIRED_FIELD"), 1, 10),
         ];
-        let options = options(&rows);
-        assert_eq!(options["xAxis"]["data"], json!(["2026-11-29", "2026-11-30"]));
+        let options = options(&rows, &[day(28), day(29), day(30)]);
+        assert_eq!(options["xAxis"]["data"], json!(["2026-11-28", "2026-11-29", "2026-11-30"]));
         assert_eq!(options["series"][0]["name"], "AMBIGUOUS_VALUE");
-        assert_eq!(options["series"][0]["data"], json!([3.0, 0.0]));
-        assert_eq!(options["series"][1]["data"], json!([9.0, 10.0]));
+        assert_eq!(options["series"][0]["data"], json!(["-", 3.0, 0.0]));
+        assert_eq!(options["series"][1]["data"], json!(["-", 9.0, 10.0]));
         assert_eq!(options["series"][1]["stack"], "codes");
         // Wilson of 12/100 and of 1/10.
-        assert_eq!(options["series"][2]["data"], json!([[0, 7.0, 19.81], [1, 1.79, 40.42]]));
+        assert_eq!(options["series"][2]["data"], json!([[1, 7.0, 19.81], [2, 1.79, 40.42]]));
     }
 
     #[test]
     fn a_day_without_any_work_has_no_bar_of_zero() {
-        let options = options(&[row(29, Some("A"), 1, 4), row(30, None, 0, 0)]);
+        let options = options(&[row(29, Some("A"), 1, 4)], &[day(29), day(30)]);
         assert_eq!(options["series"][0]["data"], json!([25.0, "-"]));
         assert_eq!(options["series"][1]["data"].as_array().unwrap().len(), 1);
     }
 
     #[test]
     fn a_hostile_code_cannot_end_the_script_element() {
-        let text = crate::charts::script_text(&options(&[row(30, Some("</script><img src=x>"), 1, 1)]));
+        let text = crate::charts::script_text(&options(&[row(30, Some("</script><img src=x>"), 1, 1)], &[day(30)]));
         assert!(!text.contains('<'), "{text}");
         let back: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(back["series"][0]["name"], "</script><img src=x>");

@@ -93,9 +93,9 @@ fn list(jobs: &[JobSummary], filter: &JobFilter, now: DateTime<Utc>) -> AnyView 
                 <thead>
                     <tr>
                         <th scope="col">"Job"</th>
+                        <th scope="col">"State"</th>
                         <th scope="col">"Kind"</th>
                         <th scope="col">"Source"</th>
-                        <th scope="col">"State"</th>
                         <th scope="col">"Attempts"</th>
                         <th scope="col">"Enqueued"</th>
                         <th scope="col">"Due or ended"</th>
@@ -114,9 +114,9 @@ fn row(job: &JobSummary, now: DateTime<Utc>) -> impl IntoView {
     view! {
         <tr data-k=job.id.to_string()>
             <th scope="row"><a href=link::job(job.id)>{job.id.to_string()}</a></th>
+            <td>{state(of_job(job.state), job_word(job.state))}</td>
             <td class="name" title=kind.clone()><a href=link::jobs(&kind, None)>{kind.clone()}</a></td>
             <td class="name" title=source.clone()>{source.clone()}</td>
-            <td>{state(of_job(job.state), job_word(job.state))}</td>
             <td class="number">{format!("{} of {}", job.attempts, job.max_attempts)}</td>
             <td>{date_and_time(job.enqueued_at)}</td>
             <td>{due_or_ended(job, now)}</td>

@@ -15,6 +15,8 @@ use leptos::prelude::*;
 
 /// Days shown unless the address says otherwise.
 const DEFAULT_DAYS: u64 = 30;
+/// Longest range whose days without work are drawn, too.
+const MAX_AXIS_DAYS: i64 = 366;
 
 /// `from` and `to` (UTC days), `kind` and `source` are in the address.
 #[component]
@@ -61,7 +63,7 @@ pub(super) fn contents(rows: &[ParkRateRow], query: &ParkRateQuery) -> AnyView {
         } else {
             view! {
                 <drainboard-chart data-chart="park-rate" role="img" aria-label="Park rate by reason code per day; the same numbers are in the table below">
-                    <script type="application/json" inner_html=script_text(&options(rows))></script>
+                    <script type="application/json" inner_html=script_text(&options(rows, &axis(rows, query)))></script>
                 </drainboard-chart>
                 {table(rows, query)}
             }
@@ -69,6 +71,17 @@ pub(super) fn contents(rows: &[ParkRateRow], query: &ParkRateQuery) -> AnyView {
         }}
     }
     .into_any()
+}
+
+/// The days of the chart: the whole range, or only those with work when the
+/// range is longer than a year.
+fn axis(rows: &[ParkRateRow], query: &ParkRateQuery) -> Vec<NaiveDate> {
+    match (query.from, query.to) {
+        (Some(from), Some(to)) if (to - from).num_days() <= MAX_AXIS_DAYS => {
+            from.iter_days().take_while(|day| *day <= to).collect()
+        }
+        _ => day_totals(rows).into_iter().map(|total| total.day).collect(),
+    }
 }
 
 fn href(query: &ParkRateQuery) -> String {
@@ -123,10 +136,10 @@ fn table(rows: &[ParkRateRow], query: &ParkRateQuery) -> impl IntoView + use<> {
                     <tr>
                         <th scope="col">"Day "<small>"UTC"</small></th>
                         <th scope="col">"Reason code"</th>
-                        <th scope="col">"Parked"</th>
-                        <th scope="col">"of n"</th>
-                        <th scope="col">"Rate"</th>
-                        <th scope="col">"95 % interval"</th>
+                        <th scope="col" class="number">"Parked"</th>
+                        <th scope="col" class="number">"of n"</th>
+                        <th scope="col" class="number">"Rate"</th>
+                        <th scope="col" class="number">"95 % interval"</th>
                     </tr>
                 </thead>
                 <tbody>{body}</tbody>
