@@ -21,7 +21,8 @@ async fn the_link_on_standard_error_makes_the_first_admin_once() {
 
     let too_short = browser.post("/setup", &[("token", &token), ("username", "mila"), ("password", "1234567")]).await;
     assert_eq!(too_short.status, 422, "{}", too_short.text);
-    assert!(too_short.text.contains("8"), "names the rule: {}", too_short.text);
+    assert!(too_short.text.contains("at least 8 characters"), "names the rule: {}", too_short.text);
+    assert!(too_short.text.contains(&token), "can be tried again at once: {}", too_short.text);
 
     let made = browser.post("/setup", &[("token", &token), ("username", "mila"), ("password", PASSWORD)]).await;
     assert_eq!((made.status, made.location()), (303, "/"));

@@ -55,6 +55,7 @@ async fn wrong_name_wrong_password_and_disabled_get_the_same_answer() {
         let answer = server.browser().sign_in(name, password).await;
         assert_eq!(answer.status, 401, "{name}");
         assert!(answer.headers.get("set-cookie").is_none(), "{name}");
+        assert!(answer.text.contains("action=\"/login\""), "{name}: can be tried again at once: {}", answer.text);
         answers.push(without_nonces(&answer.text));
     }
     assert_eq!(answers[0], answers[1]);
@@ -78,6 +79,7 @@ async fn an_eleventh_guess_waits_even_if_it_is_right() {
     let seconds: u64 = slowed.header("retry-after").parse().unwrap();
     assert!((1..=300).contains(&seconds), "{seconds}");
     assert!(slowed.headers.get("set-cookie").is_none());
+    assert!(slowed.text.contains("Too many"), "{}", slowed.text);
     assert_eq!(server.browser().sign_in("rob", PASSWORD).await.status, 303, "others still get in");
 }
 
@@ -106,7 +108,7 @@ async fn logging_out_ends_the_session_and_not_only_the_cookie() {
     assert_ne!(asked.status, 200, "a link must not log out");
     assert_eq!(browser.get("/").await.status, 200);
     let out = browser.post("/logout", &[]).await;
-    assert_eq!((out.status, out.location()), (303, "/login"));
+    assert_eq!((out.status, out.location()), (303, "/login?notice=signed-out"));
     assert!(out.header("set-cookie").contains("Max-Age=0"));
     assert_eq!(browser.get("/").await.status, 303, "a kept cookie is worth nothing");
 }
