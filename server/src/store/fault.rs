@@ -97,11 +97,11 @@ fn is_passing_in_sqlite(code: &str) -> bool {
     code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 8 | 10 | 13 | 14))
 }
 
-/// Connection lost, out of resources, shutting down, deadlock or serialization
-/// failure, lock or statement timed out, a standby that cannot write.
+/// Connection lost or not accepted, out of resources, shutting down, deadlock or
+/// serialization failure, lock or statement timed out, a standby that cannot write.
 fn is_passing_in_postgres(code: &str) -> bool {
     ["08", "53", "57"].iter().any(|class| code.starts_with(class))
-        || matches!(code, "40001" | "40P01" | "55P03" | "25006" | "25P03")
+        || matches!(code, "40001" | "40P01" | "55000" | "55P03" | "25006" | "25P03")
 }
 
 /// Whether the statement broke a uniqueness rule.
@@ -121,7 +121,7 @@ mod tests {
         for code in ["1", "11", "19", "1555", "2067", ""] {
             assert!(!is_passing_in_sqlite(code), "{code}");
         }
-        for code in ["08006", "57P01", "57014", "53300", "40P01", "55P03"] {
+        for code in ["08006", "57P01", "57014", "53300", "40P01", "55000", "55P03"] {
             assert!(is_passing_in_postgres(code), "{code}");
         }
         assert!(!is_passing_in_postgres("23505"));

@@ -55,13 +55,8 @@ async fn several_servers_may_open_an_empty_database_at_once(db: Arc<TestDatabase
             db.url.clone()
         }
     };
-    let opened = join_all((0..4).map(|_| {
-        let url = url.clone();
-        tokio::spawn(async move { connect(&url).await })
-    }))
-    .await;
-    let stores: Vec<Arc<dyn Store>> =
-        opened.into_iter().map(|store| store.unwrap().expect("each of them opens it")).collect();
+    let opened = join_all((0..4).map(|_| connect(&url))).await;
+    let stores: Vec<Arc<dyn Store>> = opened.into_iter().map(|store| store.expect("each of them opens it")).collect();
     stores[0].enqueue(&[job("a")]).await.unwrap();
     for store in &stores {
         assert_eq!(store.snapshot().await.unwrap().kinds[0].due, 1);

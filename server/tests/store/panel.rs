@@ -241,7 +241,7 @@ async fn ticks_and_refused_polls_are_remembered(db: Arc<TestDatabase>) {
     let tick = |name: &str| snapshot.ticks.iter().find(|tick| tick.trigger == name).unwrap();
     assert_eq!(tick("cron").every_seconds, 90);
     assert!((snapshot.as_of - tick("cron").last_at).num_seconds() < 3);
-    assert_eq!((snapshot.as_of - tick("systemd").last_at).num_seconds(), 100);
+    assert!((100..110).contains(&(snapshot.as_of - tick("systemd").last_at).num_seconds()));
     assert_eq!(snapshot.refused_polls_last_minutes, 3);
     db.let_time_pass(400).await;
     assert_eq!(db.snapshot().await.refused_polls_last_minutes, 0);

@@ -180,7 +180,9 @@ fn load(db: &Arc<TestDatabase>, stop: &Arc<AtomicBool>, enqueues: bool) -> Vec<t
                         5 => continue,
                         _ => done("ok"),
                     };
-                    db.finish(&job, end).await;
+                    // Short leases may run out under load; nothing else may go wrong.
+                    let outcome = db.store.finish(job.id, job.lease_token, end).await;
+                    assert!(matches!(outcome, Ok(_) | Err(StoreError::LeaseLost)), "{outcome:?}");
                 }
             }
         }));

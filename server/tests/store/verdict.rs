@@ -83,7 +83,8 @@ async fn one_job_after_an_idle_night_does_not_flip_the_line(db: Arc<TestDatabase
     db.let_time_pass(9 * 3_600).await;
     assert_eq!(db.line().await, "Idle · nothing waiting, last worked 9 h ago");
     db.enqueue(&[job("a")]).await;
-    assert_eq!(db.line().await, "Running · 1 waiting, oldest 0 s, last worked 9 h ago");
+    let line = db.line().await;
+    assert!(line.starts_with("Running · 1 waiting, oldest ") && line.ends_with(" s, last worked 9 h ago"), "{line}");
     db.let_time_pass(170).await;
     assert_eq!(state(&db).await, VerdictState::Running);
     db.let_time_pass(10).await;
@@ -125,9 +126,9 @@ async fn a_short_limit_of_the_kind_is_obeyed(db: Arc<TestDatabase>) {
 async fn expired_leases_are_due_again(db: Arc<TestDatabase>) {
     db.enqueue(&vec![job("a"); 2]).await;
     db.claim("w1", 2).await;
-    db.let_time_pass(299).await;
+    db.let_time_pass(290).await;
     assert!(db.line().await.starts_with("Running · nothing waiting, 2 in progress"), "{}", db.line().await);
-    db.let_time_pass(2).await;
+    db.let_time_pass(11).await;
     let reading = db.reading().await;
     assert!(reading.verdict.text.starts_with("Running · 2 waiting, oldest "), "{}", reading.verdict.text);
     let kind = &reading.kinds[0];
@@ -173,9 +174,9 @@ async fn a_kind_behind_an_older_burst_is_no_alarm(db: Arc<TestDatabase>) {
     db.claim_kinds("w2", &["nothing"], 10).await;
     db.claim_kinds("w2", &["text"], 5).await;
     assert_eq!(kind_state(&db.reading().await, "photo"), KindState::QueuedBehind);
-    db.let_time_pass(179).await;
+    db.let_time_pass(165).await;
     assert_eq!(kind_state(&db.reading().await, "photo"), KindState::QueuedBehind);
-    db.let_time_pass(2).await;
+    db.let_time_pass(15).await;
     assert_eq!(kind_state(&db.reading().await, "photo"), KindState::NotRunning, "that claim is too long ago");
 }
 
@@ -244,9 +245,9 @@ async fn paused_and_resumed(db: Arc<TestDatabase>) {
     db.let_time_pass(7_200).await;
     assert_eq!(state(&db).await, VerdictState::Paused);
     db.set_policy("a", json!({"paused": false})).await;
-    db.let_time_pass(178).await;
+    db.let_time_pass(165).await;
     assert_eq!(state(&db).await, VerdictState::Running, "the clock starts when the hold ends");
-    db.let_time_pass(2).await;
+    db.let_time_pass(15).await;
     assert_eq!(state(&db).await, VerdictState::NotRunning);
 }
 

@@ -100,6 +100,21 @@ impl TestDatabase {
     }
 }
 
+/// A database that orders text as people do (where the server can) and tells
+/// the time in São Paulo: whoever forgets to compare bytes, or to think in UTC,
+/// is found.
+async fn create_awkward(server: &PgConnectOptions, name: &str) {
+    let mut admin = PgConnection::connect_with(server).await.expect("PostgreSQL answers");
+    let plain = format!("CREATE DATABASE {name} TEMPLATE template0");
+    let linguistic = format!("{plain} LOCALE_PROVIDER icu ICU_LOCALE 'en-US'");
+    if sqlx::query(AssertSqlSafe(linguistic)).execute(&mut admin).await.is_err() {
+        sqlx::query(AssertSqlSafe(plain)).execute(&mut admin).await.expect("a new database");
+    }
+    let zone = format!("ALTER DATABASE {name} SET timezone TO 'America/Sao_Paulo'");
+    sqlx::query(AssertSqlSafe(zone)).execute(&mut admin).await.expect("a time zone");
+    admin.close().await.expect("the connection closes");
+}
+
 /// Runs a statement beside all databases.
 async fn on_server(server: &PgConnectOptions, sql: &str) {
     let mut admin = PgConnection::connect_with(server).await.expect("PostgreSQL answers");
@@ -113,7 +128,7 @@ async fn create_postgres_database() -> (String, Place) {
     });
     let server = PgConnectOptions::from_str(&server_url).expect("a PostgreSQL URL");
     let name = format!("drainboard_test_{:016x}", rand::random::<u64>());
-    on_server(&server, &format!("CREATE DATABASE {name} TEMPLATE template0")).await;
+    create_awkward(&server, &name).await;
     let mut url = url::Url::parse(&server_url).expect("a URL");
     url.set_path(&name);
     (url.into(), Place::Database { server, name })
