@@ -73,7 +73,8 @@ async fn a_new_file_is_private_and_survives_a_power_cut() {
 
 #[tokio::test]
 async fn readers_cannot_write() {
-    let store = Folder::new().open().await.unwrap();
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
     assert!(sqlx::query("DELETE FROM jobs").execute(&store.readers).await.is_err());
 }
 
@@ -109,7 +110,8 @@ async fn opening_twice_at_once_migrates_once() {
 
 #[tokio::test]
 async fn a_large_batch_is_in_within_a_second() {
-    let store = Folder::new().open().await.unwrap();
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
     let jobs: Vec<NewJob> = (0..821).map(|n| job(if n < 356 { "text" } else { "photo" })).collect();
     let start = Instant::now();
     let answers = store.enqueue(&jobs).await.unwrap();
@@ -155,7 +157,8 @@ async fn two_processes_share_one_file() {
 /// SQLite may give up a transaction by itself, for instance when the disk is full.
 #[tokio::test]
 async fn the_writer_outlives_a_transaction_that_sqlite_gave_up() {
-    let store = Folder::new().open().await.unwrap();
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
     let mut tx = store.write().await.unwrap();
     sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
     drop(tx);
@@ -165,7 +168,8 @@ async fn the_writer_outlives_a_transaction_that_sqlite_gave_up() {
 
 #[tokio::test]
 async fn a_full_disk_is_unavailable_and_comes_back() {
-    let store = Folder::new().open().await.unwrap();
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
     store.enqueue(&[job("a")]).await.unwrap();
     let limit = async |pages: i64| {
         sqlx::query_scalar::<_, i64>(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}")))
