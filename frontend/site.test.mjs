@@ -5,9 +5,10 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import zlib from "node:zlib";
 
-const site = join(import.meta.dirname, "../target/site");
+const site = fileURLToPath(new URL("../target/site", import.meta.url));
 const manifest = JSON.parse(readFileSync(join(site, "manifest.json"), "utf8"));
 const read = (logical, ending = "") => readFileSync(join(site, manifest[logical] + ending));
 

@@ -4,9 +4,8 @@
 //   cargo metadata --format-version 1 --locked | node scripts/check-licences.mjs
 
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
-const deny = readFileSync(join(import.meta.dirname, "../deny.toml"), "utf8");
+const deny = readFileSync(new URL("../deny.toml", import.meta.url), "utf8");
 const list = /^\[licenses\][^[]*?^allow = \[(.*?)\]/ms.exec(deny)[1];
 const allowed = new Set([...list.matchAll(/"(.*?)"/g)].map(([, licence]) => licence));
 

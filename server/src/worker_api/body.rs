@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, header};
 use futures::StreamExt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -190,13 +190,7 @@ fn within(outer: &str, name: &str) -> String {
 /// `T` out of a JSON object only: what serde derives also takes a list of the
 /// fields in order, which nobody means.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Object<T>(pub T);
-
-impl<T: Serialize> Serialize for Object<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
+pub(super) struct Object<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

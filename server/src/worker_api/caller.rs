@@ -26,7 +26,11 @@ impl Caller {
     /// # Errors
     /// 403 naming the scope, if the token does not list it.
     pub fn require(&self, scope: Scope) -> Result<(), ApiError> {
-        if self.token.scopes.contains(&scope) { Ok(()) } else { Err(ApiError::Forbidden(scope)) }
+        if self.token.scopes.contains(&scope) {
+            return Ok(());
+        }
+        tracing::warn!(token = %self.token.name, needs = scope.as_str(), "refused for the scope");
+        Err(ApiError::Forbidden(scope))
     }
 
     /// The caller as the audit names it.

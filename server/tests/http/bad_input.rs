@@ -330,14 +330,17 @@ async fn bodies_have_documented_limits(db: Arc<TestDatabase>) {
 
 async fn payloads_have_a_documented_limit(db: Arc<TestDatabase>) {
     let client = Client::of(&db).await;
-    let batch = |bytes: usize| json!({"jobs": [{"kind": "k", "source": "s"}, {"kind": "k", "source": "s", "payload": "x".repeat(bytes - 2)}]});
+    let batch = |bytes: usize| {
+        let payload = "x".repeat(bytes - 2);
+        format!(r#"{{"jobs":[{{"kind":"k","source":"s"}},{{"kind":"k","source":"s","payload":"{payload}"}}]}}"#)
+    };
     for bytes in [1_048_577, 1_900_000, 2_097_152, 20_000_000] {
-        let reply = client.post("/api/v1/jobs", batch(bytes)).await;
+        let reply = client.post_bytes("/api/v1/jobs", batch(bytes)).await;
         reply.is_invalid("jobs[1].payload");
         assert!(reply.message().contains("1048576") && reply.message().contains("payload_ref"), "{}", reply.message());
     }
     assert_eq!(db.door.count("jobs").await, 0, "all or nothing");
-    assert_eq!(client.post("/api/v1/jobs", batch(1_048_576)).await.status, 200);
+    assert_eq!(client.post_bytes("/api/v1/jobs", batch(1_048_576)).await.status, 200);
 }
 
 async fn a_report_over_a_limit_does_not_lose_the_failure(db: Arc<TestDatabase>) {

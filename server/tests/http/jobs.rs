@@ -298,11 +298,21 @@ async fn a_burst_is_enqueued_in_one_call(db: Arc<TestDatabase>) {
         json!({"kind": kind, "source": "reports", "payload": {"report": n, "text": "x".repeat(500)}})
     };
     let body = json!({"jobs": (0..821).map(job).collect::<Vec<_>>()});
-    let started = Instant::now();
+    let before = processor_time();
     let reply = client.post("/api/v1/jobs", body).await;
-    let took = started.elapsed();
+    let took = processor_time() - before;
     assert_eq!(reply.status, 200);
     assert_eq!(reply.json()["jobs"].as_array().unwrap().len(), 821);
-    assert!(took < Duration::from_secs(5), "{took:?}, in an unoptimised build");
+    assert!(took < Duration::from_secs(1), "{took:?} of processor time, in an unoptimised build");
     assert_eq!(db.door.count("jobs WHERE state = 'waiting'").await, 821);
+}
+
+/// What this process has used of the processors: other than by the clock on the
+/// wall, a busy machine makes no test fail. Zero where the system does not tell.
+fn processor_time() -> Duration {
+    const TICKS_A_SECOND: u64 = 100;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 1_000 / TICKS_A_SECOND)
 }

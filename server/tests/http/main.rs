@@ -16,11 +16,12 @@ mod monitors;
 mod names;
 mod policies;
 mod text;
+mod verdict;
 
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 9] = [
+    let topics: [fn() -> Vec<Trial>; 10] = [
         access::trials,
         bad_input::trials,
         faults::trials,
@@ -30,6 +31,7 @@ fn main() {
         names::trials,
         policies::trials,
         text::trials,
+        verdict::trials,
     ];
     let trials = topics.into_iter().flat_map(|trials| trials()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();

@@ -11,6 +11,7 @@ use app::model::people::Scope;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Deserializer, Serialize};
+use tokio::sync::Semaphore;
 
 /// Jobs handed out unless the worker says otherwise.
 const DEFAULT_LIMIT: u32 = 10;
@@ -112,9 +113,12 @@ pub(in crate::worker_api) async fn claim_jobs(
 }
 
 /// Workers whose token is refused look like workers that are gone: it is counted,
-/// so that the verdict can say so. That the counting failed is no answer to them.
+/// so that the verdict can say so. One at a time, the rest of a flood uncounted,
+/// because anybody can call this. That the counting failed is no answer to them.
 async fn refused_poll(state: &AppState, error: ApiError) -> ApiError {
+    static COUNTING: Semaphore = Semaphore::const_new(1);
     if error == ApiError::Unauthenticated
+        && let Ok(_permit) = COUNTING.try_acquire()
         && let Err(cause) = state.store.record_refused_poll().await
     {
         tracing::warn!(%cause, "a refused poll was not counted");
