@@ -1,6 +1,6 @@
 //! The attempts of a job, oldest first: who, when, how long, and how each ended.
 
-use super::moment::{date_and_time, until};
+use super::moment::{date_and_time, wall_clock};
 use super::state_mark::{of_attempt, state};
 use crate::model::age::age_between;
 use crate::model::job::Attempt;
@@ -44,15 +44,15 @@ fn row(attempt: &Attempt, now: DateTime<Utc>) -> impl IntoView {
             <th scope="row" title=worker.clone()>{worker.clone()}</th>
             <td>{took}</td>
             <td class="end">
-                {state(mark, word)}" "<span>{facts(attempt)}</span>
-                {attempt.next_run_at.map(|at| view! { ", again "{until(at, now)} })}
+                {state(mark, word)}{facts(attempt)}
+                {attempt.next_run_at.map(|at| view! { ", next not before "{wall_clock(at, now)} })}
                 {attempt.error.clone().map(|error| view! { <pre tabindex="0">{error}</pre> })}
             </td>
         </tr>
     }
 }
 
-/// `transient · rate_limit · 429 · insufficient_quota`, as far as known.
+/// `: transient · rate_limit · 429 · insufficient_quota`, as far as known.
 fn facts(attempt: &Attempt) -> String {
     let parts = [
         attempt.category.map(|category| category.as_str().to_owned()),
@@ -61,5 +61,6 @@ fn facts(attempt: &Attempt) -> String {
         attempt.error_code.clone(),
         attempt.reason_code.clone(),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    if text.is_empty() { text } else { format!(": {text}") }
 }

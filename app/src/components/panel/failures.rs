@@ -1,7 +1,7 @@
 //! The last ten failures: what failed, how often, and whether it runs again.
 
 use crate::components::link;
-use crate::components::moment::{until, wall_clock};
+use crate::components::moment::{since, until, wall_clock};
 use crate::components::preview::folded;
 use crate::model::reading::{Failure, Reading};
 use chrono::{DateTime, Utc};
@@ -43,7 +43,8 @@ fn row(failure: &Failure, now: DateTime<Utc>) -> impl IntoView {
 
 fn next(failure: &Failure, now: DateTime<Utc>) -> AnyView {
     match failure.next_run_at {
-        Some(at) if !failure.is_final => view! { "again "{until(at, now)} }.into_any(),
+        Some(at) if !failure.is_final && at > now => view! { "again "{until(at, now)} }.into_any(),
+        Some(at) if !failure.is_final => view! { "due again "{since(at, now)} }.into_any(),
         _ if failure.is_final => view! { <strong class="s-dead">"final"</strong> }.into_any(),
         _ => "runs again".into_any(),
     }
