@@ -23,10 +23,8 @@ macro_rules! job_columns {
 
 /// A transaction that sees one instant, with the clock at that instant.
 pub(super) async fn read(pool: &PgPool) -> Tried<(Transaction, DateTime<Utc>)> {
-    let mut tx = pool
-        .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        .await
-        .map_err(super::unreachable)?;
+    let mut tx =
+        pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map_err(super::unreachable)?;
     let as_of = super::now(&mut *tx).await?;
     Ok((tx, as_of))
 }

@@ -142,12 +142,7 @@ async fn set_up(pool: &PgPool, secret_sha256: &str, name: &str, password_hash: &
     Ok(id)
 }
 
-async fn insert_user(
-    tx: &mut Transaction,
-    name: &str,
-    role: Role,
-    password_hash: &str,
-) -> Tried<UserId> {
+async fn insert_user(tx: &mut Transaction, name: &str, role: Role, password_hash: &str) -> Tried<UserId> {
     let id = sqlx::query_scalar(
         "INSERT INTO users (name, role, password_hash, created_at) VALUES ($1, $2, $3, clock_timestamp()) RETURNING id",
     )

@@ -23,8 +23,9 @@ impl PolicyStore for PostgresStore {
 }
 
 async fn list_policies(pool: &PgPool) -> Tried<Vec<KindPolicy>> {
-    let rows: Vec<(String, String)> =
-        sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(&mut *super::acquire(pool).await?).await?;
+    let rows: Vec<(String, String)> = sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind")
+        .fetch_all(&mut *super::acquire(pool).await?)
+        .await?;
     rows.into_iter().map(|(kind, overrides)| Ok(Policy::shown(&kind, &serde_json::from_str(&overrides)?))).collect()
 }
 

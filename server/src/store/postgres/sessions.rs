@@ -59,6 +59,9 @@ pub(super) async fn find(pool: &PgPool, session_sha256: &str, touch: bool) -> Tr
 
 /// Ends a session.
 pub(super) async fn end(pool: &PgPool, session_sha256: &str) -> Tried<()> {
-    sqlx::query("DELETE FROM sessions WHERE session_sha256 = $1").bind(session_sha256).execute(&mut *super::acquire(pool).await?).await?;
+    sqlx::query("DELETE FROM sessions WHERE session_sha256 = $1")
+        .bind(session_sha256)
+        .execute(&mut *super::acquire(pool).await?)
+        .await?;
     Ok(())
 }

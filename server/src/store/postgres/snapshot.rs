@@ -27,7 +27,8 @@ struct StoredSnapshot {
 
 /// Reads the snapshot.
 pub(super) async fn snapshot(pool: &PgPool) -> Tried<Snapshot> {
-    let json: String = sqlx::query_scalar(include_str!("snapshot.sql")).fetch_one(&mut *super::acquire(pool).await?).await?;
+    let json: String =
+        sqlx::query_scalar(include_str!("snapshot.sql")).fetch_one(&mut *super::acquire(pool).await?).await?;
     let stored: StoredSnapshot = serde_json::from_str(&json)?;
     Ok(Snapshot {
         as_of: stored.as_of.0,
