@@ -17,13 +17,11 @@ pub(super) struct LockedJob {
     pub(super) kind: String,
     pub(super) source: String,
     pub(super) tenant: Option<String>,
-    pub(super) state: String,
     pub(super) attempts: i64,
-    pub(super) lease_token: i64,
     pub(super) due_at: Option<DateTime<Utc>>,
     pub(super) claimed_at: Option<DateTime<Utc>>,
     pub(super) anchor_at: DateTime<Utc>,
-    pub(super) worker: Option<String>,
+    pub(super) worker: String,
     pub(super) is_canary: bool,
     pub(super) overrides: String,
     pub(super) now: DateTime<Utc>,
@@ -175,9 +173,8 @@ async fn write_letter(tx: &mut Transaction, job: &LockedJob, letter: &NewLetter)
 pub(super) async fn park_exhausted(tx: &mut Transaction, limit: u32) -> Tried<u64> {
     let jobs: Vec<LockedJob> = sqlx::query_as(
         "WITH locked AS ( \
-             SELECT j.id, j.kind, j.source, j.tenant, j.state, j.attempts, j.lease_token, j.due_at, j.claimed_at, \
-                 j.anchor_at, j.worker, j.canary_reason_code IS NOT NULL AS is_canary, \
-                 k.overrides \
+             SELECT j.id, j.kind, j.source, j.tenant, j.attempts, j.due_at, j.claimed_at, j.anchor_at, \
+                 coalesce(j.worker, '') AS worker, j.canary_reason_code IS NOT NULL AS is_canary, k.overrides \
              FROM jobs j JOIN kinds k ON k.kind = j.kind \
              WHERE j.state = 'in_progress' AND j.due_at <= statement_timestamp() AND j.attempts >= k.max_attempts \
              ORDER BY j.due_at, j.id LIMIT $1 FOR UPDATE OF j SKIP LOCKED \

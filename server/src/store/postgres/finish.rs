@@ -7,7 +7,7 @@ use crate::store::fault::Tried;
 use crate::store::plan::plan_end;
 use app::error::StoreError;
 use app::model::ids::JobId;
-use app::model::job::{AttemptEnd, Ended, JobState};
+use app::model::job::{AttemptEnd, Ended};
 use app::model::policy::Policy;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
@@ -27,7 +27,7 @@ pub(super) async fn heartbeat(
     let (job, policy) = (leased.job, leased.policy);
     let end = lease_end(&job, &policy, lease_seconds);
     sqlx::query("UPDATE jobs SET due_at = $2 WHERE id = $1").bind(job.id).bind(end).execute(&mut *tx).await?;
-    record_work(&mut tx, &leased.worker, &job.kind, job.now).await?;
+    record_work(&mut tx, &job).await?;
     tx.commit().await?;
     Ok(end)
 }
@@ -45,7 +45,7 @@ pub(super) async fn finish(pool: &PgPool, id: JobId, lease_token: i64, end: &Att
         AttemptEnd::Refuse(_) | AttemptEnd::Fail(_) => None,
     };
     let letter = write_end(&mut tx, &leased.job, &plan, done).await?;
-    record_work(&mut tx, &leased.worker, &leased.job.kind, leased.job.now).await?;
+    record_work(&mut tx, &leased.job).await?;
     tx.commit().await?;
     Ok(plan.answer(letter))
 }
@@ -63,50 +63,54 @@ fn lease_end(job: &LockedJob, policy: &Policy, asked_seconds: Option<u32>) -> Da
 struct Leased {
     job: LockedJob,
     policy: Policy,
-    worker: String,
 }
 
-/// Locks the job; answers `None` after counting the late answer when the lease
-/// is not the caller's any more.
+/// Locks the job if its lease is the caller's and lives; else counts the late
+/// answer and answers `None`.
+///
+/// A lease that is lost stays lost, so a late answer needs no lock, and never
+/// keeps a claim from the job. One that looks alive is judged again, by the
+/// clock as it is once the lock is held.
 async fn lock_leased(tx: &mut Transaction, id: JobId, lease_token: i64, call: &str) -> Tried<Option<Leased>> {
-    // The clock is read outside the locking query: there it would be older than the lock.
     let job: Option<LockedJob> = sqlx::query_as(
         "WITH locked AS MATERIALIZED ( \
-             SELECT j.id, j.kind, j.source, j.tenant, j.state, j.attempts, j.lease_token, j.due_at, j.claimed_at, \
-                 j.anchor_at, j.worker, j.canary_reason_code IS NOT NULL AS is_canary, \
-                 k.overrides \
-             FROM jobs j JOIN kinds k ON k.kind = j.kind WHERE j.id = $1 FOR UPDATE OF j \
+             SELECT j.id, j.kind, j.source, j.tenant, j.attempts, j.due_at, j.claimed_at, j.anchor_at, \
+                 coalesce(j.worker, '') AS worker, j.canary_reason_code IS NOT NULL AS is_canary, k.overrides \
+             FROM jobs j JOIN kinds k ON k.kind = j.kind \
+             WHERE j.id = $1 AND j.lease_token = $2 AND j.state = 'in_progress' AND j.due_at > statement_timestamp() \
+             FOR UPDATE OF j \
          ) SELECT locked.*, clock_timestamp() AS now FROM locked",
     )
     .bind(id.0)
+    .bind(lease_token)
     .fetch_optional(&mut **tx)
     .await?;
-    let job = job.ok_or(StoreError::NotFound("job"))?;
-    let is_live = job.state == JobState::InProgress.as_str()
-        && job.lease_token == lease_token
-        && job.due_at.is_some_and(|ends| ends > job.now);
-    match (is_live, job.worker.clone()) {
-        (true, Some(worker)) => Ok(Some(Leased { policy: job.policy()?, job, worker })),
-        _ => {
-            count_late_answer(tx, &job, lease_token, call).await?;
+    match job.filter(|job| job.due_at.is_some_and(|ends| ends > job.now)) {
+        Some(job) => Ok(Some(Leased { policy: job.policy()?, job })),
+        None => {
+            count_late_answer(tx, id, lease_token, call).await?;
             Ok(None)
         }
     }
 }
 
-async fn count_late_answer(tx: &mut Transaction, job: &LockedJob, lease_token: i64, call: &str) -> Tried<()> {
-    sqlx::query(
-        "INSERT INTO late_answers (at, job_id, kind, worker, call) VALUES ($1, $2, $3, \
-             (SELECT worker FROM attempts WHERE job_id = $2 AND lease_token = $4 LIMIT 1), $5)",
+/// Fails with `NotFound` when there is no such job.
+async fn count_late_answer(tx: &mut Transaction, id: JobId, lease_token: i64, call: &str) -> Tried<()> {
+    let counted = sqlx::query(
+        "INSERT INTO late_answers (at, job_id, kind, worker, call) \
+         SELECT clock_timestamp(), j.id, j.kind, \
+             (SELECT a.worker FROM attempts a WHERE a.job_id = j.id AND a.lease_token = $2 LIMIT 1), $3 \
+         FROM jobs j WHERE j.id = $1",
     )
-    .bind(job.now)
-    .bind(job.id)
-    .bind(&job.kind)
+    .bind(id.0)
     .bind(lease_token)
     .bind(call)
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    match counted.rows_affected() {
+        0 => Err(StoreError::NotFound("job").into()),
+        _ => Ok(()),
+    }
 }
 
 /// The call that brings an end, as late answers name it.

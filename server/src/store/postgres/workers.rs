@@ -2,6 +2,7 @@
 //! only its own rows, last in its transaction, kinds in order.
 
 use super::Transaction;
+use super::ending::LockedJob;
 use crate::store::fault::Tried;
 use crate::store::plan::hex;
 use app::model::job::{ClaimRequest, ClaimedJob};
@@ -11,8 +12,8 @@ use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 use std::collections::BTreeSet;
 
-/// A worker worked on a job of `kind`: heartbeat or end.
-pub(super) async fn record_work(tx: &mut Transaction, worker: &str, kind: &str, now: DateTime<Utc>) -> Tried<()> {
+/// The job's worker worked on it: heartbeat or end.
+pub(super) async fn record_work(tx: &mut Transaction, job: &LockedJob) -> Tried<()> {
     // Two statements in one round trip; the order of their locks is the order they stand in.
     sqlx::query(
         "WITH seen AS ( \
@@ -22,9 +23,9 @@ pub(super) async fn record_work(tx: &mut Transaction, worker: &str, kind: &str, 
          INSERT INTO worker_kinds AS k (worker, kind, last_worked_at) SELECT worker, $2, $3 FROM seen \
          ON CONFLICT (worker, kind) DO UPDATE SET last_worked_at = greatest(k.last_worked_at, excluded.last_worked_at)",
     )
-    .bind(worker)
-    .bind(kind)
-    .bind(now)
+    .bind(&job.worker)
+    .bind(&job.kind)
+    .bind(job.now)
     .execute(&mut **tx)
     .await?;
     Ok(())
