@@ -5,6 +5,6 @@ pub mod browser;
 pub mod events;
 pub mod server;
 
-pub use browser::{Answer, Browser};
+pub use browser::Browser;
 pub use events::Events;
 pub use server::{Database, Server};
