@@ -20,10 +20,10 @@ pub fn age_between(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
     age((now - then).num_seconds())
 }
 
-/// `20 s ago`, or `just now` below one second.
+/// `20 s ago`; `just now` for a time in the future, which another clock may have written.
 pub fn ago(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
     match (now - then).num_seconds() {
-        ..=0 => "just now".to_owned(),
+        ..=-1 => "just now".to_owned(),
         seconds => format!("{} ago", age(seconds)),
     }
 }
@@ -63,6 +63,7 @@ mod tests {
     fn the_future_is_just_now() {
         let now = DateTime::UNIX_EPOCH;
         assert_eq!(ago(now + chrono::TimeDelta::seconds(90), now), "just now");
+        assert_eq!(ago(now, now), "0 s ago");
         assert_eq!(ago(now - chrono::TimeDelta::seconds(20), now), "20 s ago");
     }
 }

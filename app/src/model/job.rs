@@ -417,7 +417,8 @@ pub struct JobSummary {
     pub tenant: Option<String>,
     /// Where it stands.
     pub state: JobState,
-    /// Claims so far.
+    /// Claims so far, as `attempt` in JSON: the list of them is `attempts`.
+    #[serde(rename = "attempt")]
     pub attempts: u32,
     /// Attempts it gets in all.
     pub max_attempts: u32,
@@ -478,7 +479,7 @@ pub struct JobDetail {
     /// The text the quotes are from.
     pub source_text: Option<String>,
     /// Its attempts, oldest first.
-    #[serde(rename = "attempt_history")]
+    #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,

@@ -238,6 +238,7 @@ pub struct DeadLetterDetail {
     /// The decision context.
     pub envelope: Option<RawJson>,
     /// The parked job's attempts.
+    #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,
     /// Replays made from it.
     pub replays: Vec<Replay>,

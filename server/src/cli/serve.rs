@@ -5,7 +5,7 @@ use crate::auth::set_up;
 use crate::config::Config;
 use crate::live::Live;
 use crate::state::AppState;
-use crate::{duties, web};
+use crate::{duties, site, web};
 use anyhow::Context as _;
 use app::panel::PanelMemory;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -68,6 +68,11 @@ pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// # Errors
 /// When the listener fails.
 pub async fn serve(listener: TcpListener, state: AppState) -> anyhow::Result<()> {
+    if site::is_missing() {
+        tracing::warn!(
+            "this build has no site files: pages come without style and script (make site, then build again)"
+        );
+    }
     let duties = duties::spawn(state.store.clone());
     let (store, live) = (state.store.clone(), state.live.clone());
     let (stopping, mut stopped) = tokio::sync::watch::channel(false);

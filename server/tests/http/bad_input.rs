@@ -351,8 +351,8 @@ async fn a_report_over_a_limit_does_not_lose_the_failure(db: Arc<TestDatabase>) 
     let ended = client.post(format!("{path}/fail"), report).await;
     assert_eq!(ended.status, 200, "{ended:?}");
     let job = client.get(&path).await.json();
-    assert_eq!(job["attempt_history"][0]["error"].as_str().unwrap().len(), 65_536);
-    assert_eq!(job["attempt_history"][0]["error_code"].as_str().unwrap().len(), 200);
+    assert_eq!(job["attempts"][0]["error"].as_str().unwrap().len(), 65_536);
+    assert_eq!(job["attempts"][0]["error_code"].as_str().unwrap().len(), 200);
     let letter = ended.json()["dead_letter_id"].as_str().unwrap().to_owned();
     let letter = client.get(format!("/api/v1/dead-letters/{letter}")).await.json();
     assert!(

@@ -67,8 +67,8 @@ async fn a_job_is_enqueued_claimed_and_done(db: Arc<TestDatabase>) {
         (&json!("done"), &json!("approved"), &json!("all there"))
     );
     assert_eq!((&job["result"], &job["evidence"]), (&json!({"total": 12}), &json!({"total": "12.00"})));
-    assert_eq!(job["attempt_history"][0]["outcome"], "done");
-    assert_eq!(job["attempt_history"][0]["worker"], "w1");
+    assert_eq!(job["attempts"][0]["outcome"], "done");
+    assert_eq!(job["attempts"][0]["worker"], "w1");
 }
 
 async fn everything_a_job_may_carry_comes_back(db: Arc<TestDatabase>) {
@@ -132,7 +132,7 @@ async fn a_failure_waits_and_then_parks(db: Arc<TestDatabase>) {
     assert_eq!(ended, json!({"state": "dead", "dead_letter_id": letter, "route": "exception", "category": "unknown"}));
     let job = client.get(&path).await.json();
     assert_eq!((&job["state"], &job["dead_letter_id"]), (&json!("dead"), &json!(letter)));
-    let errors: Vec<&Value> = job["attempt_history"].as_array().unwrap().iter().map(|a| &a["error"]).collect();
+    let errors: Vec<&Value> = job["attempts"].as_array().unwrap().iter().map(|a| &a["error"]).collect();
     assert_eq!(errors, ["429 rate limit exceeded", "boom"]);
 }
 

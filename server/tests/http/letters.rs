@@ -50,7 +50,7 @@ async fn a_list_shows_why_and_what_can_be_done(db: Arc<TestDatabase>) {
                 {"action": "reject_and_close", "label": "Reject & close", "role": "reviewer"}]})
     );
     assert_eq!((&refused["payload"], &refused["replays"]), (&json!({"n": 1}), &json!([])));
-    assert_eq!(refused["attempt_history"][0]["outcome"], "refused");
+    assert_eq!(refused["attempts"][0]["outcome"], "refused");
 }
 
 async fn filters_are_a_conjunction(db: Arc<TestDatabase>) {

@@ -77,7 +77,7 @@ async fn a_failure_with_odd_text_is_recorded(db: Arc<TestDatabase>) {
         let ended = client.post_bytes(format!("{path}/fail"), body).await;
         assert_eq!(ended.status, 200, "{stored}: {ended:?}");
         let job = client.get(&path).await.json();
-        assert_eq!(job["attempt_history"][0]["error"], stored);
+        assert_eq!(job["attempts"][0]["error"], stored);
         assert_eq!(job["state"], "dead");
         let pipeline = client.get("/api/v1/pipeline").await;
         assert_eq!(pipeline.status, 200, "the panel can still be read");
@@ -93,7 +93,7 @@ async fn a_long_error_is_cut_between_characters(db: Arc<TestDatabase>) {
             let report = json!({"lease_token": lease_token, "error": text, "http_status": 400});
             let ended = client.post(format!("{path}/fail"), report).await;
             assert_eq!(ended.status, 200, "{ended:?}");
-            let whole = client.get(&path).await.json()["attempt_history"][0]["error"].as_str().unwrap().to_owned();
+            let whole = client.get(&path).await.json()["attempts"][0]["error"].as_str().unwrap().to_owned();
             assert!(
                 text.starts_with(&whole) && whole.len() <= 64 * 1024 && whole.len() > text.len().min(64 * 1024) - 4
             );
