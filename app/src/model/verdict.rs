@@ -95,7 +95,11 @@ fn line(snapshot: &Snapshot, states: &[KindState]) -> Verdict {
     let now = snapshot.as_of;
     let facts = Totals::of(snapshot);
     let any = |wanted: KindState| states.contains(&wanted);
-    let verdict = |state, text: String| Verdict { state, text, why: why(snapshot, state) };
+    let verdict = |state, text: String| Verdict {
+        state,
+        text: one_line(&text),
+        why: why(snapshot, state).iter().map(|reason| one_line(reason)).collect(),
+    };
 
     if let Some(pause) = paused_everywhere(snapshot) {
         return verdict(
@@ -237,7 +241,8 @@ fn paused_everywhere(snapshot: &Snapshot) -> Option<&super::reading::Pause> {
 fn failing_since(snapshot: &Snapshot, facts: &Totals) -> Option<DateTime<Utc>> {
     let recent = &snapshot.recent;
     let limit = TimeDelta::seconds(i64::from(recent.not_running_after_seconds));
-    let goes_on = facts.waiting > 0 || facts.in_progress > 0 || facts.retrying > 0;
+    let is_worked = facts.last_worked_at.is_some_and(|at| snapshot.as_of - at < limit);
+    let goes_on = is_worked && (facts.waiting > 0 || facts.in_progress > 0 || facts.retrying > 0);
     if !goes_on || recent.ended < 20 || recent.failed < recent.ended {
         return None;
     }
@@ -285,7 +290,7 @@ fn kind_verdict(kind: &KindSnapshot, state: KindState, now: DateTime<Utc>) -> Ki
         KindState::Running => "running".to_owned(),
         KindState::Idle => "idle".to_owned(),
     };
-    KindVerdict { state, text }
+    KindVerdict { state, text: one_line(&text) }
 }
 
 /// What to look at when the line is not a good one.
@@ -332,6 +337,16 @@ fn missing_tick(tick: &super::reading::Tick, now: DateTime<Utc>) -> Option<Strin
             age(tick.every_seconds)
         )
     })
+}
+
+/// Names come from outside: what could break the line, move a terminal's
+/// cursor or turn the reading direction is shown as a replacement character.
+fn one_line(text: &str) -> String {
+    let is_odd = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    text.replace(is_odd, "\u{fffd}")
 }
 
 #[cfg(test)]

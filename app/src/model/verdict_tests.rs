@@ -194,6 +194,31 @@ fn failing_when_the_last_twenty_all_failed() {
 }
 
 #[test]
+fn failing_needs_work_that_goes_on() {
+    let mut quiet = snapshot(vec![KindSnapshot { retrying: 1, ..due("a", 0, 0, Some(181)) }]);
+    quiet.kinds[0].oldest_due_at = None;
+    quiet.kinds[0].oldest_unheld_due_at = None;
+    quiet.recent =
+        RecentAttempts { ended: 20, failed: 20, not_running_after_seconds: 180, ..RecentAttempts::default() };
+    assert_eq!(judge(&quiet).0.state, VerdictState::Idle, "a retry that waits is no work");
+    let mut morning = quiet.clone();
+    morning.kinds[0] = due("a", 1, 0, Some(50_000));
+    assert_eq!(judge(&morning).0.state, VerdictState::Running, "one job after an idle night");
+    quiet.kinds[0].last_worked_at = Some(before(179));
+    assert_eq!(judge(&quiet).0.state, VerdictState::Failing);
+}
+
+#[test]
+fn no_name_breaks_the_line() {
+    let hostile = "x\nIdle · nothing waiting\u{1b}[2J\u{202e}";
+    let (verdict, kinds) = judge(&snapshot(vec![due("fine", 3, 60, Some(2)), due(hostile, 18, 1_860, Some(560))]));
+    for text in [&verdict.text, &kinds[1].text] {
+        assert!(!text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:?}");
+    }
+    assert!(verdict.text.starts_with("Running, except x\u{fffd}Idle"), "{}", verdict.text);
+}
+
+#[test]
 fn not_running_says_what_to_look_at() {
     let mut stopped = snapshot(vec![due("a", 9, 725, Some(250))]);
     stopped.workers = vec![WorkerSeen {

@@ -37,7 +37,7 @@ pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: boo
         {why(letter)}
         {standing(letter)}
         {letter_actions(letter, viewer, &path, FormKeys::next)}
-        {quoted(letter, &path, show_all)}
+        {quoted(letter, &path, viewer.may(Role::Reviewer), show_all)}
         {handoffs(detail.upstream_handoffs.as_ref())}
         <h2>"Attempts"</h2>
         {attempts(&detail.attempt_history, detail.as_of)}
@@ -82,11 +82,18 @@ fn standing(letter: &DeadLetter) -> impl IntoView + use<> {
     view! { <p class="standing">{state(of_letter(letter.status), letter.status.as_str())}{resolution}</p> }
 }
 
-fn quoted(letter: &DeadLetter, path: &str, show_all: bool) -> impl IntoView + use<> {
+/// What the agent quoted, which is a piece of the payload and as private, and the error.
+fn quoted(letter: &DeadLetter, path: &str, may_see: bool, show_all: bool) -> impl IntoView + use<> {
     let part = |title: &'static str, text: &Option<String>| {
         text.as_deref().map(|text| view! { <h2>{title}</h2>{text_block(text, path, show_all)} })
     };
-    view! { {part("Evidence", &letter.evidence)}{part("Error", &letter.error)} }
+    let masked = letter.evidence.is_some() && !may_see;
+    let evidence = if masked { None } else { part("Evidence", &letter.evidence) };
+    view! {
+        {masked.then(|| view! { <h2>"Evidence"</h2><p class="meta">{MASKED}</p> })}
+        {evidence}
+        {part("Error", &letter.error)}
+    }
 }
 
 /// What earlier agents did to the input. A note is where an upstream fault says

@@ -4,6 +4,7 @@
 use super::frame::{Loaded, Section, page};
 use crate::api::{Access, FormKeys, Request};
 use crate::components::filter_chips::{Chip, filter_chips};
+use crate::components::json_text::MASKED;
 use crate::components::letter_actions::letter_actions;
 use crate::components::link;
 use crate::components::moment::since;
@@ -134,7 +135,9 @@ fn nothing(filter: &LetterFilter, totals: LetterTotals) -> String {
 
 fn row(letter: &DeadLetter, viewer: &Viewer, here: &str, now: DateTime<Utc>) -> impl IntoView + use<> {
     let (kind, source) = (letter.kind.clone(), letter.source.clone());
-    let quoted = letter.evidence.as_deref().or(letter.error.as_deref());
+    // Evidence is a piece of the payload, and as private.
+    let evidence = letter.evidence.as_deref().map(|text| if viewer.may(Role::Reviewer) { text } else { MASKED });
+    let quoted = evidence.or(letter.error.as_deref());
     view! {
         <li data-k=letter.id.to_string()>
             <p class="headline">

@@ -134,6 +134,20 @@ fn payload_and_envelope_are_exact_for_reviewers_and_hidden_from_on_call() {
 }
 
 #[test]
+fn evidence_is_a_piece_of_the_payload_and_hidden_from_on_call() {
+    let quoted = || DeadLetter { evidence: Some("IBAN DE8937 0440".to_owned()), ..letter("k") };
+    let found = page(vec![quoted()], LetterTotals { open: 1, ..LetterTotals::default() });
+    for (role, is_shown) in [(Role::OnCall, false), (Role::Reviewer, true), (Role::Admin, true)] {
+        let whole = markup(dead_letter::contents(&detail(quoted()), &viewer(role), false));
+        let row = list(&found, &open(), role);
+        for html in [whole, row] {
+            assert_eq!(html.contains("DE8937 0440"), is_shown, "{html}");
+            assert_eq!(html.contains("Hidden: payloads are shown to reviewers"), !is_shown, "{html}");
+        }
+    }
+}
+
+#[test]
 fn an_empty_list_says_why_it_is_empty() {
     let resolved = LetterTotals { resolved: 391, ..LetterTotals::default() };
     let narrowed = LetterFilter { kind: Some("k".to_owned()), ..open() };

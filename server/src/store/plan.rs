@@ -10,7 +10,8 @@ use app::model::ids::DeadLetterId;
 use app::model::job::{AttemptEnd, AttemptOutcome, Ended, FailReport, JobState, RawJson, RefuseReport};
 use app::model::letter::Route;
 use app::model::policy::Policy;
-use app::model::retry::{AfterFailure, FailedAttempt, after_failure, retry_after_seconds};
+use app::model::retry::{AfterFailure, FailedAttempt, StoppedBy, after_failure, retry_after_seconds};
+use app::model::text::{MAX_ERROR_BYTES, cut};
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
@@ -215,14 +216,26 @@ fn after(job: &Running<'_>, mut attempt: AttemptRow, envelope: Option<RawJson>, 
             attempt.next_run_at = Some(run_at);
             EndPlan { state: JobState::Waiting, run_at: Some(run_at), attempt, letter: None, ending: None }
         }
-        AfterFailure::Drop(_) => {
+        AfterFailure::Drop(rule) => {
+            say_what_stopped(&mut attempt, rule, job.policy);
             EndPlan { state: JobState::Dropped, run_at: None, attempt, letter: None, ending: Some("dropped") }
         }
-        AfterFailure::Park(_) => {
+        AfterFailure::Park(rule) => {
+            say_what_stopped(&mut attempt, rule, job.policy);
             let mut letter = NewLetter { envelope, ..letter_of(Route::Exception, &attempt) };
             letter.group_key = group_key(job.kind, &letter);
             EndPlan { state: JobState::Dead, run_at: None, attempt, letter: Some(letter), ending: Some("exception") }
         }
+    }
+}
+
+/// A chain that the cutoff ends has attempts left, so that nobody would guess
+/// why it stopped: the error says so.
+fn say_what_stopped(attempt: &mut AttemptRow, rule: StoppedBy, policy: &Policy) {
+    if let (StoppedBy::Cutoff, Some(error), Some(seconds)) = (rule, &mut attempt.error, policy.cutoff_seconds) {
+        let reason = format!(" [not retried: the next try would pass the cutoff, {seconds} s after the anchor]");
+        error.truncate(cut(error, MAX_ERROR_BYTES - reason.len()).len());
+        error.push_str(&reason);
     }
 }
 
@@ -271,6 +284,7 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use app::model::policy::OnCutoff;
 
     fn running(policy: &Policy, attempt: u32) -> Running<'_> {
         Running {
@@ -294,6 +308,18 @@ mod tests {
         let last = plan_end(&running(&policy, 3), &report).unwrap();
         assert_eq!((last.state, last.ending), (JobState::Dead, Some("exception")));
         assert_eq!(last.letter.unwrap().failure_reason.as_deref(), Some("service_unavailable"));
+    }
+
+    #[test]
+    fn what_the_cutoff_stopped_says_so() {
+        let report = AttemptEnd::Fail(FailReport { error: "é".repeat(MAX_ERROR_BYTES), ..FailReport::default() });
+        for (on_cutoff, state) in [(OnCutoff::DeadLetter, JobState::Dead), (OnCutoff::Drop, JobState::Dropped)] {
+            let policy = Policy { cutoff_seconds: Some(1), on_cutoff, ..Policy::default() };
+            let plan = plan_end(&running(&policy, 1), &report).unwrap();
+            let error = plan.attempt.error.unwrap();
+            assert_eq!(plan.state, state);
+            assert!(error.ends_with("would pass the cutoff, 1 s after the anchor]") && error.len() <= MAX_ERROR_BYTES);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use app::model::job::RawJson;
 use app::model::name::Name;
 use app::model::text::{self, MAX_PAYLOAD_BYTES};
 use chrono::{DateTime, Utc};
-use serde::de::{Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
@@ -283,11 +283,26 @@ const MAX_RETRY_AFTER_BYTES: usize = 200;
 
 struct RetryAfterVisitor;
 
-impl Visitor<'_> for RetryAfterVisitor {
+impl<'de> Visitor<'de> for RetryAfterVisitor {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string or a number of seconds")
+    }
+
+    // A failure is not lost over an odd header: two of them, or none at all, are junk.
+    fn visit_bool<E: Error>(self, _: bool) -> Result<String, E> {
+        Ok(String::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<String, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(String::new())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<String, A::Error> {
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(String::new())
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {

@@ -10,9 +10,9 @@ use super::error::ApiError;
 use crate::auth::session::find_viewer;
 use crate::state::AppState;
 use app::model::people::Scope;
-use app::model::verdict::Verdict;
+use app::model::verdict::{Verdict, VerdictState};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 pub(super) async fn show_verdict(
@@ -45,5 +45,9 @@ async fn admitted(state: &AppState, caller: Result<Caller, ApiError>, headers: &
 fn verdict_response(verdict: &Verdict) -> Response {
     let status = if verdict.state.is_well() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
-    (status, headers, format!("{}\n", verdict.text)).into_response()
+    let mut response = (status, headers, format!("{}\n", verdict.text)).into_response();
+    if verdict.state == VerdictState::Unknown {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+    }
+    response
 }

@@ -196,7 +196,6 @@ async fn wrong_types_and_broken_rules_name_the_field(db: Arc<TestDatabase>) {
         ("/fail", "category", vec![json!("fatal"), json!(""), json!(1)]),
         ("/fail", "http_status", vec![json!(99), json!(600), json!(-1), json!("429"), json!(429.5)]),
         ("/fail", "error_code", vec![json!(5)]),
-        ("/fail", "retry_after", vec![json!(true), json!([30]), json!({})]),
         ("/fail", "envelope", vec![json!("e")]),
         ("/fail", "cost_micro_usd", vec![json!(-1)]),
         ("/ticks", "trigger", vec![json!(""), json!(1), json!(null)]),

@@ -148,6 +148,7 @@ async fn retry_after_is_a_floor_in_any_form(db: Arc<TestDatabase>) {
         (json!(http_date), 30, 46),
         (json!(past), 0, 2),
         (json!("-5"), 0, 2),
+        (json!(["30", "60"]), 0, 2),
         (json!(-5), 0, 2),
         (json!("0"), 0, 2),
         (json!("1e9"), 0, 2),

@@ -178,7 +178,18 @@ fn file_path(path: &str) -> Result<String, FieldError> {
     }
 }
 
+///
+/// Never beside a log that an earlier file left: opening an empty database there
+/// would wipe changes that were acknowledged and are only in the log.
 fn create_private(path: &str) -> Stored<()> {
+    let log = format!("{path}-wal");
+    let is_missing = !std::path::Path::new(path).exists();
+    if is_missing && std::fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
+        return Err(StoreError::Unavailable(format!(
+            "{path} is missing, but its write-ahead log {log} is there and may hold jobs: put the file back beside it, \
+             or move the log away"
+        )));
+    }
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

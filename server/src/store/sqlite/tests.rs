@@ -72,6 +72,23 @@ async fn a_new_file_is_private_and_survives_a_power_cut() {
 }
 
 #[tokio::test]
+async fn a_log_without_its_file_is_never_wiped() {
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    store.enqueue(&[job("k"), job("k")]).await.unwrap();
+    // As a crash leaves it: the file is moved away, the log stays.
+    let (file, away, log) = (folder.file("queue.db"), folder.file("away.db"), folder.file("queue.db-wal"));
+    std::fs::copy(&log, folder.file("kept")).unwrap();
+    std::fs::rename(&file, &away).unwrap();
+    let refused = folder.open().await.err().unwrap();
+    assert!(matches!(&refused, StoreError::Unavailable(text) if text.contains("put the file back")), "{refused:?}");
+    store.close().await;
+    std::fs::copy(folder.file("kept"), &log).unwrap();
+    std::fs::rename(&away, &file).unwrap();
+    assert_eq!(folder.open().await.unwrap().snapshot().await.unwrap().kinds[0].due, 2);
+}
+
+#[tokio::test]
 async fn readers_cannot_write() {
     let folder = Folder::new();
     let store = folder.open().await.unwrap();
