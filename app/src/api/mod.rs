@@ -28,10 +28,13 @@ impl FormKeys {
     }
 }
 
+/// What is done about an error of a page: its status, and its cause in the log.
+pub type Report = dyn Fn(&AppError, Option<&StoreError>) + Send + Sync;
+
 /// Told when a page cannot show what was asked for, so that the server sets the
 /// answer's status and logs the cause once.
 #[derive(Clone)]
-pub struct FailureReport(pub Arc<dyn Fn(&AppError, Option<&StoreError>) + Send + Sync>);
+pub struct FailureReport(pub Arc<Report>);
 
 /// Why a page cannot be shown: what a person reads, and the cause for the log.
 #[derive(Debug, Clone, PartialEq)]

@@ -133,6 +133,7 @@ impl SignedIn {
     ///
     /// # Errors
     /// 403 with a sentence; the refusal is logged.
+    #[expect(clippy::result_large_err, reason = "the error is the answer, made once per refused request")]
     pub fn must_be(&self, role: Role) -> Result<(), Problem> {
         if self.viewer.may(role) {
             return Ok(());

@@ -1,5 +1,6 @@
 //! Tests that start the real binary and look at it from outside, as an
 //! operator, a browser or a script does.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod anonymous;
 mod command_line;
