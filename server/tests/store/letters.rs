@@ -44,7 +44,7 @@ async fn approving_makes_one_fresh_job(db: Arc<TestDatabase>) {
         upstream_handoffs: Some(RawJson::stored("[1]".into())),
         ..job("extract-invoice")
     };
-    db.enqueue(&[sent.clone()]).await;
+    db.enqueue(std::slice::from_ref(&sent)).await;
     let claimed = db.claim_one("w1").await;
     let letter = db.letter_of(db.finish(&claimed, refusal("AMBIGUOUS_VALUE")).await).await;
     let acted = approve(&db, &letter).await;

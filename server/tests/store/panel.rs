@@ -218,10 +218,10 @@ async fn the_last_ten_failures_are_the_newest(db: Arc<TestDatabase>) {
     assert_eq!(errors, expected);
     for failure in &snapshot.failures[1..] {
         let i: usize = failure.error["error ".len()..].parse().unwrap();
-        assert_eq!(failure.kind, if i % 2 == 0 { "a" } else { "b" });
-        assert_eq!(failure.is_final, i % 3 == 0, "{}", failure.error);
-        assert_eq!(failure.next_run_at.is_some(), i % 3 != 0);
-        assert_eq!(failure.dead_letter_id.is_some(), i % 3 == 0);
+        assert_eq!(failure.kind, if i.is_multiple_of(2) { "a" } else { "b" });
+        assert_eq!(failure.is_final, i.is_multiple_of(3), "{}", failure.error);
+        assert_eq!(failure.next_run_at.is_some(), !i.is_multiple_of(3));
+        assert_eq!(failure.dead_letter_id.is_some(), i.is_multiple_of(3));
         assert_eq!((failure.attempt, failure.max_attempts), (1, 3));
         assert!(failure.at <= snapshot.as_of);
     }

@@ -58,6 +58,7 @@ pub struct TestDatabase {
     place: Place,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one a test")]
 enum Place {
     Directory(tempfile::TempDir),
     Database { server: PgConnectOptions, name: String },
