@@ -198,8 +198,13 @@ fn failing_needs_work_that_goes_on() {
     let mut quiet = snapshot(vec![KindSnapshot { retrying: 1, ..due("a", 0, 0, Some(181)) }]);
     quiet.kinds[0].oldest_due_at = None;
     quiet.kinds[0].oldest_unheld_due_at = None;
-    quiet.recent =
-        RecentAttempts { ended: 20, failed: 20, not_running_after_seconds: 180, ..RecentAttempts::default() };
+    quiet.recent = RecentAttempts {
+        ended: 20,
+        failed: 20,
+        not_running_after_seconds: 180,
+        oldest_ended_at: Some(before(900)),
+        ..RecentAttempts::default()
+    };
     assert_eq!(judge(&quiet).0.state, VerdictState::Idle, "a retry that waits is no work");
     let mut morning = quiet.clone();
     morning.kinds[0] = due("a", 1, 0, Some(50_000));
