@@ -22,6 +22,9 @@ pub enum StoreError {
     /// Somebody else was first; says what happened meanwhile.
     #[error("{0}")]
     Conflict(String),
+    /// The role is too low for what only the database's contents can tell.
+    #[error("{0}")]
+    Forbidden(String),
     /// The database cannot be reached or is too busy; try again.
     #[error("the database is unreachable")]
     Unavailable(String),
@@ -63,6 +66,7 @@ impl From<StoreError> for AppError {
             StoreError::NotFound(what) => Self::NotFound(what),
             StoreError::LeaseLost => Self::Conflict(StoreError::LeaseLost.to_string()),
             StoreError::Conflict(text) => Self::Conflict(text),
+            StoreError::Forbidden(_) => Self::Forbidden,
             StoreError::Unavailable(_) => Self::Unavailable(None),
             StoreError::Internal(_) => Self::Internal,
         }

@@ -10,12 +10,13 @@ use crate::model::ids::{JobId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
 };
-use crate::model::letter::{Acted, DeadLetterDetail, LetterAct, LetterFilter, LetterPage};
+use crate::model::letter::{DeadLetterDetail, LetterFilter, LetterPage};
 use crate::model::name::Name;
 use crate::model::park_rate::{ParkCount, ParkRateQuery};
 use crate::model::people::{Actor, AuditEntry, Role, Scope, Token, User, Viewer};
 use crate::model::policy::{Change, KindPolicy};
 use crate::model::reading::Snapshot;
+use crate::model::recovery::{Acted, LetterAct};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
@@ -91,7 +92,9 @@ pub trait LetterStore {
 
     /// Acts once: looks up the idempotency key first (same body: the stored
     /// answer; other body: `Invalid` for `Idempotency-Key`), then the version
-    /// (`Conflict` says who did what meanwhile). Audited in the same transaction.
+    /// (`Conflict` says who did what meanwhile, or who has it). The kind's
+    /// workflow decides what is offered to which role (`Conflict`, `Forbidden`).
+    /// Letter, replays, decision, notice, follow-up, answer and audit commit together.
     async fn act(&self, act: &LetterAct, actor: &Actor) -> Stored<Acted>;
 }
 

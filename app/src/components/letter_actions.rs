@@ -1,8 +1,9 @@
 //! What a person may do to a letter: one plain form per action, each with what
 //! its press will do.
 
-use crate::model::letter::{DeadLetter, RecoveryAction};
+use crate::model::letter::DeadLetter;
 use crate::model::people::Viewer;
+use crate::model::recovery::RecoveryAction;
 use leptos::prelude::*;
 
 /// The forms that the viewer may press; a sentence where the role or the
@@ -15,8 +16,12 @@ pub fn letter_actions(
     key: fn() -> Option<String>,
 ) -> impl IntoView + use<> {
     let options = &letter.recovery_options;
-    let allowed: Vec<RecoveryAction> =
-        options.iter().filter(|option| viewer.may(option.role)).map(|option| option.action).collect();
+    let allowed: Vec<RecoveryAction> = options
+        .iter()
+        .filter(|option| viewer.may(option.role))
+        .map(|option| option.action)
+        .filter(|action| is_one_press(*action))
+        .collect();
     if allowed.is_empty() {
         return options.first().map(|option| {
             let role = option.role.as_str();
@@ -43,4 +48,9 @@ fn form(letter: &DeadLetter, action: RecoveryAction, next: &str, key: Option<Str
             <small>{action.consequence()}</small>
         </form>
     }
+}
+
+/// Whether a press and a note say all that the action needs.
+fn is_one_press(action: RecoveryAction) -> bool {
+    matches!(action, RecoveryAction::ApproveAndReplay | RecoveryAction::RejectAndClose)
 }

@@ -1,10 +1,11 @@
-//! Dead letters and what a person may do to them.
+//! Dead letters: what was parked, why, and what became of it.
 
 use super::classify::Category;
+use super::customer_notice::CustomerNotice;
 use super::ids::{DeadLetterId, JobId};
 use super::job::{Attempt, RawJson, ReplayMode};
-use super::people::Role;
-use chrono::{DateTime, Utc};
+use super::recovery::{RecoveryAction, RecoveryOption};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 /// How a job got parked. The three never share a count.
@@ -78,82 +79,6 @@ impl LetterStatus {
     }
 }
 
-/// What a person does to a letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecoveryAction {
-    /// The input is fine: run it again.
-    ApproveAndReplay,
-    /// The input is bad: close the letter.
-    RejectAndClose,
-}
-
-impl RecoveryAction {
-    /// All actions.
-    pub const ALL: [Self; 2] = [Self::ApproveAndReplay, Self::RejectAndClose];
-
-    /// The word used in JSON, forms and the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ApproveAndReplay => "approve_and_replay",
-            Self::RejectAndClose => "reject_and_close",
-        }
-    }
-
-    /// The action of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.as_str() == word)
-    }
-
-    /// The button's text.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::ApproveAndReplay => "Approve & replay",
-            Self::RejectAndClose => "Reject & close",
-        }
-    }
-
-    /// What the press will do.
-    pub fn consequence(self) -> &'static str {
-        match self {
-            Self::ApproveAndReplay => "A new job with the same payload and fresh attempts is due at once.",
-            Self::RejectAndClose => "Closes the letter for good. Nothing is run again.",
-        }
-    }
-
-    /// Who may.
-    pub fn role(self) -> Role {
-        Role::Reviewer
-    }
-
-    /// Whether a note must say why: only where the step cannot be taken back.
-    pub fn needs_note(self) -> bool {
-        matches!(self, Self::RejectAndClose)
-    }
-}
-
-/// One recovery option as a list or page offers it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RecoveryOption {
-    /// The action.
-    pub action: RecoveryAction,
-    /// The button's text.
-    pub label: &'static str,
-    /// Who may.
-    pub role: Role,
-}
-
-/// What may be done to a letter of that status.
-pub fn recovery_options(status: LetterStatus) -> Vec<RecoveryOption> {
-    match status {
-        LetterStatus::Resolved => Vec::new(),
-        LetterStatus::Open | LetterStatus::Taken => RecoveryAction::ALL
-            .into_iter()
-            .map(|action| RecoveryOption { action, label: action.label(), role: action.role() })
-            .collect(),
-    }
-}
-
 /// How a letter was resolved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Resolution {
@@ -165,6 +90,15 @@ pub struct Resolution {
     pub at: DateTime<Utc>,
     /// Why.
     pub note: Option<String>,
+}
+
+/// Who looks at a letter right now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Taken {
+    /// Who.
+    pub by: String,
+    /// Until when, unless released or taken over before.
+    pub until: DateTime<Utc>,
 }
 
 /// A letter as a list shows it.
@@ -200,6 +134,8 @@ pub struct DeadLetter {
     pub error_code: Option<String>,
     /// Where it stands.
     pub status: LetterStatus,
+    /// Who has it, exactly when the status is taken.
+    pub taken: Option<Taken>,
     /// How it was resolved.
     pub resolution: Option<Resolution>,
     /// When it was parked.
@@ -212,7 +148,7 @@ pub struct DeadLetter {
     pub recovery_options: Vec<RecoveryOption>,
 }
 
-/// One replay made from a letter.
+/// One replay made from a letter, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
     /// The new job.
@@ -221,6 +157,79 @@ pub struct Replay {
     pub mode: ReplayMode,
     /// Where it stands.
     pub state: super::job::JobState,
+    /// What it said, once done.
+    pub verdict: Option<String>,
+    /// The letter it became, if it was parked again.
+    pub dead_letter_id: Option<DeadLetterId>,
+    /// Where that letter stands.
+    pub dead_letter_status: Option<LetterStatus>,
+}
+
+/// One thing that a person did to a letter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// What.
+    pub action: RecoveryAction,
+    /// Who.
+    pub by: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Why.
+    pub note: Option<String>,
+    /// What a correction changed: `{changes: [{path, before, after}], left_out}`,
+    /// values as JSON text, masked ones hidden.
+    pub difference: Option<RawJson>,
+    /// Jobs made by it.
+    pub replay_job_ids: Vec<JobId>,
+}
+
+/// A notice in the outbox.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OutboxNotice {
+    /// Its id.
+    pub id: i64,
+    /// About which letter.
+    pub dead_letter_id: DeadLetterId,
+    /// What is sent to whom.
+    #[serde(flatten)]
+    pub notice: CustomerNotice,
+    /// Who closed the letter with it.
+    pub by: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// When it was sent, if it was.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// Who marked it as sent by hand; absent when a webhook took it.
+    pub sent_by: Option<String>,
+    /// Deliveries that were tried.
+    pub tries: u32,
+    /// Why the last one failed.
+    pub last_error: Option<String>,
+}
+
+/// Something that has to change, left to somebody by a date.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FollowUp {
+    /// Its id.
+    pub id: i64,
+    /// Which letter it comes from.
+    pub dead_letter_id: DeadLetterId,
+    /// That letter's kind.
+    pub kind: String,
+    /// What has to change.
+    pub text: String,
+    /// Who sees to it.
+    pub owner: String,
+    /// Until the end of this UTC day.
+    pub due: NaiveDate,
+    /// Who left it.
+    pub by: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// When it was done, if it was.
+    pub done_at: Option<DateTime<Utc>>,
+    /// Who said so.
+    pub done_by: Option<String>,
 }
 
 /// A letter with all it carries.
@@ -240,8 +249,14 @@ pub struct DeadLetterDetail {
     /// The parked job's attempts.
     #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,
-    /// Replays made from it.
+    /// Replays made from it, oldest first, at most 100.
     pub replays: Vec<Replay>,
+    /// What people did to it, oldest first, at most 200.
+    pub decisions: Vec<Decision>,
+    /// The notice it was closed with.
+    pub notice: Option<OutboxNotice>,
+    /// The follow-up it was closed with.
+    pub follow_up: Option<FollowUp>,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,
 }
@@ -293,39 +308,4 @@ pub struct LetterTotals {
     pub taken: i64,
     /// Resolved.
     pub resolved: i64,
-}
-
-/// A person's act on a letter.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LetterAct {
-    /// The letter.
-    pub id: DeadLetterId,
-    /// What to do.
-    pub action: RecoveryAction,
-    /// Why.
-    pub note: Option<String>,
-    /// How a replay runs.
-    pub mode: ReplayMode,
-    /// The version the person saw.
-    pub version: i64,
-    /// The same key with the same body gives the same answer, once.
-    pub idempotency: Option<IdempotencyKey>,
-}
-
-/// An `Idempotency-Key` with the hash of what came with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdempotencyKey {
-    /// The key as sent, 1 to 200 characters.
-    pub key: String,
-    /// SHA-256 of letter, action and body, in hex.
-    pub body_sha256: String,
-}
-
-/// What an act led to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Acted {
-    /// The letter afterwards.
-    pub letter: DeadLetter,
-    /// Jobs made by it.
-    pub replay_job_ids: Vec<JobId>,
 }

@@ -5,19 +5,25 @@
 
 pub mod age;
 pub mod classify;
+pub mod correction;
+pub mod customer_notice;
 pub mod fingerprint;
 pub mod forecast;
 pub mod ids;
 pub mod job;
+pub mod json_tree;
 pub mod letter;
+pub mod letter_policy;
 pub mod name;
 pub mod park_rate;
 pub mod people;
 pub mod policy;
 pub mod reading;
+pub mod recovery;
 pub mod retry;
 pub mod text;
 pub mod verdict;
+pub mod workflow;
 
 use serde::Serialize;
 

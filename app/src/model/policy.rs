@@ -3,7 +3,8 @@
 //! A setting that is not listed here does not exist: a change that names it is
 //! refused, never stored and ignored.
 
-use super::FieldError;
+use super::letter_policy::LetterPolicy;
+use super::{FieldError, customer_notice, workflow};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -116,7 +117,7 @@ impl Default for Policy {
 }
 
 /// Names of all settings, in the order they are shown.
-pub const SETTINGS: [&str; 16] = [
+pub const SETTINGS: [&str; 19] = [
     "lease_seconds",
     "max_attempt_seconds",
     "max_attempts",
@@ -133,6 +134,9 @@ pub const SETTINGS: [&str; 16] = [
     "may_refuse",
     "paused",
     "reason_codes",
+    "workflow",
+    "notice_templates",
+    "recipient_fields",
 ];
 
 /// Where a value in force comes from.
@@ -202,6 +206,7 @@ impl Policy {
     pub fn shown(kind: &str, overrides: &Overrides) -> KindPolicy {
         let settings = defaults()
             .into_iter()
+            .chain(LetterPolicy::defaults())
             .map(|(name, default)| {
                 let shown = match overrides.get(&name) {
                     None => Shown { value: default, origin: Origin::Default },
@@ -262,6 +267,9 @@ fn checked(name: &str, value: &Value) -> Result<Value, FieldError> {
         "jitter" => one_of(name, value, &["full", "none", "equal", "additive"]),
         "on_cutoff" => one_of(name, value, &["dead_letter", "drop"]),
         "reason_codes" => codes(name, value),
+        "workflow" => workflow::checked(name, value),
+        "notice_templates" => customer_notice::checked_templates(name, value),
+        "recipient_fields" => customer_notice::checked_recipient_fields(name, value),
         _ if value.is_boolean() => Ok(value.clone()),
         _ => Err(FieldError::new(name, "must be true or false")),
     }
@@ -312,7 +320,8 @@ mod tests {
 
     #[test]
     fn every_setting_is_listed_and_has_a_default() {
-        let names: Vec<String> = defaults().keys().cloned().collect();
+        let mut names: Vec<String> = defaults().keys().chain(LetterPolicy::defaults().keys()).cloned().collect();
+        names.sort_unstable();
         let mut listed: Vec<&str> = SETTINGS.to_vec();
         listed.sort_unstable();
         assert_eq!(names, listed);

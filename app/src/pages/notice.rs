@@ -15,8 +15,18 @@ pub enum Notice {
     SignInSlowedDown,
     /// A replay was made.
     Replayed,
+    /// A letter was split into several jobs.
+    Split,
     /// A letter was closed.
     Closed,
+    /// A letter was closed, and a notice is in the outbox.
+    Notified,
+    /// A letter was closed, and a follow-up is left.
+    FollowUpLeft,
+    /// The viewer has the letter now.
+    Taken,
+    /// Nobody has the letter now.
+    Released,
     /// Somebody acted on the letter first.
     Conflict,
     /// The action needs a note.
@@ -41,12 +51,17 @@ pub enum Notice {
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::SignedOut,
         Self::SignInFailed,
         Self::SignInSlowedDown,
         Self::Replayed,
+        Self::Split,
         Self::Closed,
+        Self::Notified,
+        Self::FollowUpLeft,
+        Self::Taken,
+        Self::Released,
         Self::Conflict,
         Self::NoteNeeded,
         Self::Paused,
@@ -66,7 +81,12 @@ impl Notice {
             Self::SignInFailed => "sign-in-failed",
             Self::SignInSlowedDown => "sign-in-slowed-down",
             Self::Replayed => "replayed",
+            Self::Split => "split",
             Self::Closed => "closed",
+            Self::Notified => "notified",
+            Self::FollowUpLeft => "follow-up-left",
+            Self::Taken => "taken",
+            Self::Released => "released",
             Self::Conflict => "conflict",
             Self::NoteNeeded => "note-needed",
             Self::Paused => "paused",
@@ -91,8 +111,13 @@ impl Notice {
             Self::SignedOut => "You are signed out.",
             Self::SignInFailed => "Name or password are wrong.",
             Self::SignInSlowedDown => "Too many attempts. Wait a minute and try again.",
-            Self::Replayed => "Approved: a new job with the same payload is due. It is listed under Replays.",
+            Self::Replayed => "A new job is due. How it ends is listed under Replays.",
+            Self::Split => "Split: each part is a job of its own. How they end is listed under Replays.",
             Self::Closed => "Closed. Nothing is run again.",
+            Self::Notified => "Closed. The notice is in the outbox.",
+            Self::FollowUpLeft => "Closed. The follow-up is left to its owner.",
+            Self::Taken => "You have this letter for 15 min. Others see that.",
+            Self::Released => "Released: others may act on it again.",
             Self::Conflict => {
                 "Somebody acted on this letter already, so nothing of yours was done. What happened is shown below."
             }
@@ -109,7 +134,19 @@ impl Notice {
     }
 
     fn is_good(self) -> bool {
-        matches!(self, Self::SignedOut | Self::Replayed | Self::Closed | Self::Paused | Self::Resumed)
+        matches!(
+            self,
+            Self::SignedOut
+                | Self::Replayed
+                | Self::Split
+                | Self::Closed
+                | Self::Notified
+                | Self::FollowUpLeft
+                | Self::Taken
+                | Self::Released
+                | Self::Paused
+                | Self::Resumed
+        )
     }
 }
 

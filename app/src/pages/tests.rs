@@ -6,11 +6,12 @@ use crate::components::verdict_line::escaped;
 use crate::model::ids::{DeadLetterId, JobId, UserId};
 use crate::model::job::RawJson;
 use crate::model::letter::{
-    DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, RecoveryAction, Resolution,
-    Route, recovery_options,
+    DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, Resolution, Route,
 };
 use crate::model::park_rate::{ParkCount, ParkRateQuery, ParkRateRow};
 use crate::model::people::{Role, Viewer};
+use crate::model::recovery::{RecoveryAction, RecoveryOption};
+use crate::model::workflow::{Parked, built_in, recovery_options};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 const HOSTILE: &str = r#"</pre></script><script>1</script>"><img src=x onerror="alert(1)">"#;
@@ -40,12 +41,20 @@ fn letter(text: &str) -> DeadLetter {
         http_status: None,
         error_code: None,
         status: LetterStatus::Open,
+        taken: None,
         resolution: None,
         dead_lettered_at: now() - TimeDelta::minutes(12),
         group: text.to_owned(),
         version: 3,
-        recovery_options: recovery_options(LetterStatus::Open),
+        recovery_options: options(LetterStatus::Open),
     }
+}
+
+/// What the built-in workflow offers.
+fn options(status: LetterStatus) -> Vec<RecoveryOption> {
+    let route = Route::RefusedByAgent;
+    let parked = Parked { kind: "k", route, reason_code: None, failure_reason: None, evidence: None, error: None };
+    recovery_options(&built_in(), &parked, status)
 }
 
 fn detail(letter: DeadLetter) -> DeadLetterDetail {
@@ -59,6 +68,9 @@ fn detail(letter: DeadLetter) -> DeadLetterDetail {
         envelope: Some(RawJson::stored(r#"{"model":{"id":"m"},"secret":"DE8937"}"#.to_owned())),
         attempt_history: Vec::new(),
         replays: Vec::new(),
+        decisions: Vec::new(),
+        notice: None,
+        follow_up: None,
         as_of: now(),
     }
 }
@@ -93,7 +105,7 @@ fn nothing_that_was_sent_becomes_markup() {
 fn buttons_say_what_they_do_and_only_to_those_who_may_press_them() {
     let found = page(vec![letter("k")], LetterTotals { open: 1, ..LetterTotals::default() });
     let html = list(&found, &open(), Role::Reviewer);
-    for action in RecoveryAction::ALL {
+    for action in [RecoveryAction::ApproveAndReplay, RecoveryAction::RejectAndClose] {
         assert!(html.contains(&format!("value=\"{}\"", action.as_str())), "{html}");
         assert!(html.contains(action.consequence()), "{html}");
     }
@@ -109,7 +121,7 @@ fn buttons_say_what_they_do_and_only_to_those_who_may_press_them() {
 fn a_resolved_letter_says_who_and_why_and_offers_nothing() {
     let resolved = DeadLetter {
         status: LetterStatus::Resolved,
-        recovery_options: recovery_options(LetterStatus::Resolved),
+        recovery_options: options(LetterStatus::Resolved),
         resolution: Some(Resolution {
             action: RecoveryAction::RejectAndClose,
             by: "ada".to_owned(),

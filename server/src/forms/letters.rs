@@ -5,16 +5,19 @@ use crate::auth::secret::sha256_hex;
 use crate::auth::session::SignedIn;
 use crate::state::AppState;
 use crate::web::problem::Problem;
+use app::error::StoreError;
 use app::model::FieldError;
 use app::model::ids::DeadLetterId;
-use app::model::job::ReplayMode;
-use app::model::letter::{IdempotencyKey, LetterAct, RecoveryAction};
+use app::model::job::{RawJson, ReplayMode};
+use app::model::json_tree::{JsonTree, typed_json};
 use app::model::people::Role;
-use app::model::text::clean;
+use app::model::recovery::{IdempotencyKey, LetterAct, RecoveryAction, SPLIT_PARTS};
+use app::model::text::{MAX_PAYLOAD_BYTES, clean};
 use app::pages::notice::Notice;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, State};
 use axum::response::Redirect;
+use chrono::NaiveDate;
 use serde::Deserialize;
 
 /// Longest note, in characters.
@@ -27,6 +30,12 @@ pub struct ActForm {
     version: String,
     note: Option<String>,
     mode: Option<String>,
+    /// The corrected payload, as JSON.
+    payload: Option<String>,
+    /// The payloads of the parts, as a JSON list.
+    payloads: Option<String>,
+    owner: Option<String>,
+    due: Option<String>,
     key: Option<String>,
     next: Option<String>,
 }
@@ -51,20 +60,29 @@ pub async fn act(
     };
     person.must_be(Role::Reviewer).map_err(on_letter)?;
     let Form(form) = form.map_err(|e| on_letter(Problem::bad_form(&e)))?;
-    let act = checked(id, &form).map_err(|e| match e.field.as_str() {
-        "note" => on_letter(Problem::invalid(&e)).shown_on(&page, Notice::NoteNeeded),
-        _ => on_letter(Problem::invalid(&e)),
+    let act = checked(id, &form, person.viewer.role).map_err(|e| on_letter(Problem::invalid(&e)))?;
+    state.store.act(&act, &person.actor).await.map_err(|error| {
+        let needs_note = matches!(&error, StoreError::Invalid(field) if field.field == "note");
+        let problem = on_letter(Problem::of_store(&state, error));
+        if needs_note { problem.shown_on(&page, Notice::NoteNeeded) } else { problem }
     })?;
-    person.must_be(act.action.role()).map_err(on_letter)?;
-    state.store.act(&act, &person.actor).await.map_err(|e| on_letter(Problem::of_store(&state, e)))?;
-    let notice = match act.action {
-        RecoveryAction::ApproveAndReplay => Notice::Replayed,
-        RecoveryAction::RejectAndClose => Notice::Closed,
-    };
-    Ok(back_with_notice(form.next.as_deref(), &page, notice))
+    Ok(back_with_notice(form.next.as_deref(), &page, notice_of(act.action)))
 }
 
-fn checked(id: DeadLetterId, form: &ActForm) -> Result<LetterAct, FieldError> {
+/// What the page says afterwards.
+fn notice_of(action: RecoveryAction) -> Notice {
+    match action {
+        RecoveryAction::ApproveAndReplay | RecoveryAction::CorrectAndReplay => Notice::Replayed,
+        RecoveryAction::SplitAndReplay => Notice::Split,
+        RecoveryAction::CloseAndNotify => Notice::Notified,
+        RecoveryAction::PolicyUpdate => Notice::FollowUpLeft,
+        RecoveryAction::RejectAndClose => Notice::Closed,
+        RecoveryAction::Take => Notice::Taken,
+        RecoveryAction::Release => Notice::Released,
+    }
+}
+
+fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<LetterAct, FieldError> {
     let action = RecoveryAction::from_word(&form.action).ok_or_else(|| {
         let words: Vec<&str> = RecoveryAction::ALL.into_iter().map(RecoveryAction::as_str).collect();
         FieldError::new("action", format!("must be one of {}", words.join(", ")))
@@ -76,18 +94,47 @@ fn checked(id: DeadLetterId, form: &ActForm) -> Result<LetterAct, FieldError> {
         Some("pinned") => ReplayMode::Pinned,
         Some(_) => return Err(FieldError::new("mode", "must be current or pinned")),
     };
-    let note = form.note.as_deref().map(|note| clean(note.trim()).into_owned()).filter(|note| !note.is_empty());
-    match &note {
-        None if action.needs_note() => {
-            return Err(FieldError::new("note", format!("must say why: “{}” cannot be taken back", action.label())));
-        }
-        Some(note) if note.chars().count() > MAX_NOTE_CHARACTERS => {
-            return Err(FieldError::new("note", format!("must be at most {MAX_NOTE_CHARACTERS} characters")));
-        }
-        _ => {}
+    let note = filled(form.note.as_deref());
+    if note.as_ref().is_some_and(|note| note.chars().count() > MAX_NOTE_CHARACTERS) {
+        return Err(FieldError::new("note", format!("must be at most {MAX_NOTE_CHARACTERS} characters")));
     }
-    let idempotency = idempotency(id, form, note.as_deref())?;
-    Ok(LetterAct { id, action, note, mode, version, idempotency })
+    let payload = match (action, filled(form.payload.as_deref())) {
+        (RecoveryAction::CorrectAndReplay, Some(text)) => Some(typed_json("payload", &text, MAX_PAYLOAD_BYTES)?),
+        _ => None,
+    };
+    let payloads = match (action, filled(form.payloads.as_deref())) {
+        (RecoveryAction::SplitAndReplay, Some(text)) => Some(parts(&text)?),
+        _ => None,
+    };
+    let is_follow_up = action == RecoveryAction::PolicyUpdate;
+    let due = filled(form.due.as_deref()).filter(|_| is_follow_up);
+    let due = due
+        .map(|day| day.parse::<NaiveDate>().map_err(|_| FieldError::new("due", "must be a day, such as 2026-03-09")));
+    let act = LetterAct {
+        note,
+        mode: if action.replays() { mode } else { ReplayMode::Current },
+        payload,
+        payloads,
+        owner: filled(form.owner.as_deref()).filter(|_| is_follow_up),
+        due: due.transpose()?,
+        ..LetterAct::new(id, action, version, role)
+    };
+    let idempotency = idempotency(id, form, act.note.as_deref())?;
+    Ok(LetterAct { idempotency, ..act })
+}
+
+/// A field that is not blank, made storable.
+fn filled(text: Option<&str>) -> Option<String> {
+    text.map(|text| clean(text.trim()).into_owned()).filter(|text| !text.is_empty())
+}
+
+/// The parts, word for word, out of a JSON list.
+fn parts(text: &str) -> Result<Vec<RawJson>, FieldError> {
+    let list = typed_json("payloads", text, SPLIT_PARTS.end() * MAX_PAYLOAD_BYTES)?;
+    match JsonTree::of(&list) {
+        JsonTree::Array(items) => Ok(items.iter().map(JsonTree::to_json).collect()),
+        _ => Err(FieldError::new("payloads", "must be a JSON list with one payload for each part")),
+    }
 }
 
 /// A page's form carries a key of its own, so that a double press acts once.
@@ -98,7 +145,18 @@ fn idempotency(id: DeadLetterId, form: &ActForm, note: Option<&str>) -> Result<O
     if key.chars().count() > 200 {
         return Err(FieldError::new("key", "must be at most 200 characters"));
     }
-    let body = serde_json::json!(["form", id, form.action, form.version, note, form.mode]);
+    let body = serde_json::json!([
+        "form",
+        id,
+        form.action,
+        form.version,
+        note,
+        form.mode,
+        form.payload,
+        form.payloads,
+        form.owner,
+        form.due
+    ]);
     Ok(Some(IdempotencyKey { key: clean(key).into_owned(), body_sha256: sha256_hex(&body.to_string()) }))
 }
 
@@ -112,23 +170,49 @@ mod tests {
             version: "3".into(),
             note: note.map(Into::into),
             mode: None,
+            payload: None,
+            payloads: None,
+            owner: None,
+            due: None,
             key: Some("k1".into()),
             next: None,
+        }
+    }
+
+    fn check(id: DeadLetterId, form: &ActForm) -> Result<LetterAct, FieldError> {
+        checked(id, form, Role::Reviewer)
+    }
+
+    #[test]
+    fn what_is_typed_as_json_is_kept_word_for_word() {
+        let id = DeadLetterId(7);
+        let correct = |text: &str| ActForm { payload: Some(text.into()), ..form("correct_and_replay", None) };
+        let act = check(id, &correct(" {\"id\": 9007199254740993} ")).unwrap();
+        assert_eq!(act.payload.unwrap().as_str(), "{\"id\": 9007199254740993}");
+        let error = check(id, &correct("{\n\"a\" 1}")).unwrap_err();
+        assert!(error.field == "payload" && error.rule.contains("line 2"), "{error}");
+        let split = |text: &str| ActForm { payloads: Some(text.into()), ..form("split_and_replay", None) };
+        let act = check(id, &split("[{\"n\": 1.0}, 2]")).unwrap();
+        assert_eq!(act.payloads.unwrap()[0].as_str(), "{\"n\":1.0}");
+        for bad in ["[1]", "[]", "{}", "[1,2"] {
+            let refused = check(id, &split(bad)).and_then(|act| act.check());
+            assert_eq!(refused.unwrap_err().field, "payloads", "{bad}");
         }
     }
 
     #[test]
     fn what_cannot_be_taken_back_needs_a_note() {
         let id = DeadLetterId(7);
-        assert_eq!(checked(id, &form("reject_and_close", Some("  "))).unwrap_err().field, "note");
-        assert_eq!(checked(id, &form("reject_and_close", Some(" spam "))).unwrap().note.as_deref(), Some("spam"));
-        assert!(checked(id, &form("approve_and_replay", None)).is_ok());
-        assert_eq!(checked(id, &form("explode", None)).unwrap_err().field, "action");
+        let silent = check(id, &form("reject_and_close", Some("  "))).unwrap();
+        assert_eq!(silent.check().unwrap_err().field, "note");
+        assert_eq!(check(id, &form("reject_and_close", Some(" spam "))).unwrap().note.as_deref(), Some("spam"));
+        assert!(check(id, &form("approve_and_replay", None)).is_ok());
+        assert_eq!(check(id, &form("explode", None)).unwrap_err().field, "action");
     }
 
     #[test]
     fn the_same_press_has_the_same_hash_and_another_body_has_not() {
-        let hash = |id, form: &ActForm| checked(DeadLetterId(id), form).unwrap().idempotency.unwrap().body_sha256;
+        let hash = |id, form: &ActForm| check(DeadLetterId(id), form).unwrap().idempotency.unwrap().body_sha256;
         let pressed = form("approve_and_replay", Some("ok"));
         assert_eq!(hash(7, &pressed), hash(7, &form("approve_and_replay", Some("ok"))));
         assert_ne!(hash(7, &pressed), hash(7, &form("approve_and_replay", Some("ok!"))));

@@ -1,18 +1,191 @@
-//! Rules of acting on a dead letter that need no database.
+//! What a person's act on a dead letter leads to, decided once for all databases.
+//!
+//! A store locks the letter, asks here, and writes what the plan says in the
+//! same transaction. Nothing here touches a database.
 
+use crate::store::conflict::{letter_conflict, taken_conflict};
+use app::error::StoreError;
 use app::model::FieldError;
-use app::model::letter::LetterAct;
+use app::model::correction::{stored_differences, with_masked_restored};
+use app::model::customer_notice::{CustomerNotice, NoticeFacts, render};
+use app::model::job::RawJson;
+use app::model::json_tree::JsonTree;
+use app::model::letter::{DeadLetter, LetterStatus};
+use app::model::letter_policy::LetterPolicy;
+use app::model::recovery::{FOLLOW_UP_DAYS, LetterAct, RecoveryAction, TAKEN_SECONDS};
+use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 
-/// What cannot be taken back must say why.
+/// The letter under our lock, with what its job carries and what is in force.
+#[derive(Debug, Clone)]
+pub struct Held<'a> {
+    /// The letter.
+    pub letter: &'a DeadLetter,
+    /// The parked job's input.
+    pub payload: Option<&'a RawJson>,
+    /// The kind's settings for letters.
+    pub policy: &'a LetterPolicy,
+    /// The database's clock since the lock is held.
+    pub now: DateTime<Utc>,
+    /// Who acts.
+    pub by: &'a str,
+}
+
+/// How the letter's row changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LetterChange {
+    /// It is with whoever acts.
+    Taken {
+        /// Until then.
+        until: DateTime<Utc>,
+    },
+    /// It is with nobody.
+    Released,
+    /// It is resolved.
+    Resolved,
+}
+
+/// A job to be made from the parked one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewReplay {
+    /// Its input; absent means the parked job's own.
+    pub payload: Option<RawJson>,
+    /// Whether it takes over the unique key. One replay does, parts do not.
+    pub inherits_key: bool,
+}
+
+/// A follow-up to be left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewFollowUp {
+    /// Who sees to it.
+    pub owner: String,
+    /// Until when.
+    pub due: NaiveDate,
+}
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActPlan {
+    /// How the letter's row changes.
+    pub change: LetterChange,
+    /// Jobs to be made.
+    pub replays: Vec<NewReplay>,
+    /// What a correction changed.
+    pub difference: Option<RawJson>,
+    /// The notice to be put into the outbox.
+    pub notice: Option<CustomerNotice>,
+    /// The follow-up to be left.
+    pub follow_up: Option<NewFollowUp>,
+}
+
+impl ActPlan {
+    fn of(change: LetterChange) -> Self {
+        Self { change, replays: Vec::new(), difference: None, notice: None, follow_up: None }
+    }
+}
+
+/// Plans an act on a letter.
 ///
 /// # Errors
-/// A missing or blank note where the action needs one.
-pub fn check_note(act: &LetterAct) -> Result<(), FieldError> {
-    let is_blank = act.note.as_deref().is_none_or(|note| note.trim().is_empty());
-    if act.action.needs_note() && is_blank {
-        return Err(FieldError::new("note", "must say why: this cannot be taken back"));
+/// `Invalid` naming the field; `Conflict` when the letter was resolved or
+/// changed meanwhile, somebody else has it, or its workflow does not offer the
+/// action (any more); `Forbidden` when the workflow asks for a higher role.
+pub fn plan_act(held: &Held<'_>, act: &LetterAct) -> Result<ActPlan, StoreError> {
+    let letter = held.letter;
+    if letter.status == LetterStatus::Resolved || letter.version != act.version {
+        return Err(letter_conflict(letter, act.version, held.now));
     }
+    act.check()?;
+    match act.action {
+        RecoveryAction::Take => {
+            return Ok(ActPlan::of(LetterChange::Taken { until: held.now + TimeDelta::seconds(TAKEN_SECONDS) }));
+        }
+        RecoveryAction::Release => return plan_release(held),
+        _ => {}
+    }
+    if let Some(taken) = letter.taken.as_ref().filter(|taken| taken.by != held.by) {
+        return Err(taken_conflict(taken, held.now));
+    }
+    check_offer(letter, act)?;
+    let mut plan = ActPlan::of(LetterChange::Resolved);
+    match act.action {
+        RecoveryAction::ApproveAndReplay => plan.replays.push(NewReplay { payload: None, inherits_key: true }),
+        RecoveryAction::CorrectAndReplay => correct(held, act, &mut plan)?,
+        RecoveryAction::SplitAndReplay => {
+            let parts = act.payloads.iter().flatten().cloned();
+            plan.replays.extend(parts.map(|part| NewReplay { payload: Some(part), inherits_key: false }));
+        }
+        RecoveryAction::CloseAndNotify => plan.notice = Some(notice(held)?),
+        RecoveryAction::PolicyUpdate => plan.follow_up = Some(follow_up(held, act)?),
+        RecoveryAction::RejectAndClose | RecoveryAction::Take | RecoveryAction::Release => {}
+    }
+    Ok(plan)
+}
+
+/// Only whoever has it gives it back; anybody may take it over instead.
+fn plan_release(held: &Held<'_>) -> Result<ActPlan, StoreError> {
+    match &held.letter.taken {
+        None => Err(StoreError::Conflict("nobody has this dead letter, so there is nothing to release".to_owned())),
+        Some(taken) if taken.by != held.by => Err(taken_conflict(taken, held.now)),
+        Some(_) => Ok(ActPlan::of(LetterChange::Released)),
+    }
+}
+
+/// What the workflow in force offers may have changed since the page was made.
+fn check_offer(letter: &DeadLetter, act: &LetterAct) -> Result<(), StoreError> {
+    let label = act.action.label();
+    match letter.recovery_options.iter().find(|option| option.action == act.action) {
+        None => Err(StoreError::Conflict(format!(
+            "the workflow of this kind does not offer “{label}” for this dead letter (any more); look at it again"
+        ))),
+        Some(option) if option.role > act.role => Err(StoreError::Forbidden(format!(
+            "the workflow of this kind asks for the role {} for “{label}”",
+            option.role.as_str()
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+fn correct(held: &Held<'_>, act: &LetterAct, plan: &mut ActPlan) -> Result<(), StoreError> {
+    let Some(payload) = &act.payload else { return Ok(()) };
+    // A job without a payload (it lies elsewhere) is corrected from nothing.
+    let original = held.payload.map_or(JsonTree::Object(Vec::new()), JsonTree::of);
+    let is_masked = |_: &[app::model::json_tree::Step]| false;
+    let corrected = with_masked_restored(&original, payload, &is_masked)?;
+    if corrected == original {
+        return Err(
+            FieldError::new("payload", "is the same as before: approve the dead letter to run it unchanged").into()
+        );
+    }
+    plan.difference = Some(stored_differences(&original, &corrected, &is_masked));
+    plan.replays.push(NewReplay { payload: Some(corrected.to_json()), inherits_key: true });
     Ok(())
+}
+
+/// The notice that closing the letter would send.
+///
+/// # Errors
+/// The payload declares no recipient, or several.
+pub fn notice(held: &Held<'_>) -> Result<CustomerNotice, FieldError> {
+    let letter = held.letter;
+    let id = letter.id.to_string();
+    let facts = NoticeFacts {
+        letter: &id,
+        kind: &letter.kind,
+        source: &letter.source,
+        reason: letter.reason_code.as_deref().or(letter.failure_reason.as_deref()),
+        field: letter.field.as_deref(),
+    };
+    let payload = held.payload.map(JsonTree::of);
+    render(&held.policy.notice_templates, &facts, payload.as_ref(), &held.policy.recipient_fields)
+}
+
+fn follow_up(held: &Held<'_>, act: &LetterAct) -> Result<NewFollowUp, FieldError> {
+    let today = held.now.date_naive();
+    let due = act.due.unwrap_or_else(|| today.checked_add_days(Days::new(FOLLOW_UP_DAYS)).unwrap_or(today));
+    if due < today {
+        return Err(FieldError::new("due", format!("must not lie in the past: today is {today} (UTC)")));
+    }
+    Ok(NewFollowUp { owner: act.owner.clone().unwrap_or_else(|| held.by.to_owned()), due })
 }
 
 /// The idempotency key came before, with something else.

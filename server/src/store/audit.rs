@@ -1,9 +1,9 @@
 //! The words of the audit. The same whatever the database.
 
 use app::model::ids::JobId;
-use app::model::letter::LetterAct;
 use app::model::people::{Role, Scope};
 use app::model::policy::Change;
+use app::model::recovery::LetterAct;
 use serde_json::{Value, json};
 
 /// What an audit entry says, beside who, when and from where.

@@ -4,7 +4,7 @@
 use app::error::StoreError;
 use app::model::age::clock;
 use app::model::job::JobState;
-use app::model::letter::{DeadLetter, RecoveryAction};
+use app::model::letter::{DeadLetter, Taken};
 use chrono::{DateTime, Utc};
 
 /// Why a letter could not be acted on, from what it is now. `now` is the
@@ -12,13 +12,30 @@ use chrono::{DateTime, Utc};
 pub fn letter_conflict(letter: &DeadLetter, seen_version: i64, now: DateTime<Utc>) -> StoreError {
     StoreError::Conflict(match &letter.resolution {
         Some(resolution) => {
-            format!("already {} by {} at {}", past_tense(resolution.action), resolution.by, moment(resolution.at, now))
+            let did = resolution.action.past_tense();
+            format!("already {did} by {} at {}", resolution.by, moment(resolution.at, now))
+        }
+        None if letter.taken.is_some() => {
+            let taken = letter.taken.iter().map(|taken| taken.by.as_str()).collect::<String>();
+            format!(
+                "{taken} took the dead letter meanwhile: it is at version {}, you saw version {seen_version}",
+                letter.version
+            )
         }
         None => format!(
             "the dead letter changed meanwhile: it is at version {}, you saw version {seen_version}",
             letter.version
         ),
     })
+}
+
+/// Why nobody but whoever has the letter acts on it.
+pub fn taken_conflict(taken: &Taken, now: DateTime<Utc>) -> StoreError {
+    StoreError::Conflict(format!(
+        "{} has this dead letter until {}; take it over first, or wait",
+        taken.by,
+        moment(taken.until, now)
+    ))
 }
 
 /// Why a job could not be called off.
@@ -42,13 +59,6 @@ pub fn name_conflict(what: &str, name: &str) -> StoreError {
 /// Why a set-up secret was refused; the two cases are told apart by nobody but us.
 pub fn setup_conflict() -> StoreError {
     StoreError::Conflict("this set-up link is not valid any more: it was used, replaced, or a user exists".to_owned())
-}
-
-fn past_tense(action: RecoveryAction) -> &'static str {
-    match action {
-        RecoveryAction::ApproveAndReplay => "approved and replayed",
-        RecoveryAction::RejectAndClose => "rejected and closed",
-    }
 }
 
 /// The time of day, with the date when it was another day.

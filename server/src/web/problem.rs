@@ -151,6 +151,7 @@ impl Problem {
             StoreError::NotFound(what) => Self::not_found(format!("There is no such {what}.")),
             StoreError::LeaseLost => Self::conflict(StoreError::LeaseLost.to_string()),
             StoreError::Conflict(sentence) => Self::conflict(sentence),
+            StoreError::Forbidden(sentence) => Self::forbidden(sentence),
             StoreError::Unavailable(cause) => Self::unavailable(state, cause),
             StoreError::Internal(cause) => {
                 tracing::error!(cause, "the store failed");

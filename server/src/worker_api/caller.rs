@@ -8,7 +8,7 @@ use super::error::ApiError;
 use crate::auth::secret::sha256_hex;
 use crate::auth::session::Sender;
 use crate::state::AppState;
-use app::model::people::{Actor, Scope, Token};
+use app::model::people::{Actor, Role, Scope, Token};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -31,6 +31,11 @@ impl Caller {
         }
         tracing::warn!(token = %self.token.name, needs = scope.as_str(), "refused for the scope");
         Err(ApiError::Forbidden(scope))
+    }
+
+    /// The role that the token's scopes stand for where people have roles.
+    pub fn review_role(&self) -> Role {
+        if self.token.scopes.contains(&Scope::Admin) { Role::Admin } else { Role::Reviewer }
     }
 
     /// The caller as the audit names it.

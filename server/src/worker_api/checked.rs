@@ -7,7 +7,7 @@
 use app::model::job::RawJson;
 use app::model::name::Name;
 use app::model::text::{self, MAX_PAYLOAD_BYTES};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -233,6 +233,22 @@ impl Rule for Time {
         DateTime::parse_from_rfc3339(&text)
             .map(|time| time.with_timezone(&Utc))
             .map_err(|_| D::Error::custom("must be a time as RFC 3339 writes it, such as 2026-03-09T14:02:11Z"))
+    }
+}
+
+/// A day as `2026-03-09`.
+pub struct Day;
+
+impl Rule for Day {
+    type Value = NaiveDate;
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NaiveDate, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let is_written_in_full = text.len() == 10;
+        match NaiveDate::parse_from_str(&text, "%Y-%m-%d") {
+            Ok(day) if is_written_in_full => Ok(day),
+            _ => Err(D::Error::custom("must be a day, such as 2026-03-09")),
+        }
     }
 }
 

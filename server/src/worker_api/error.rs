@@ -27,6 +27,8 @@ pub enum ApiError {
     Unauthenticated,
     /// 403: the token lacks this scope.
     Forbidden(Scope),
+    /// 403: what is asked for needs a higher role than the token stands for.
+    NotAllowed(String),
     /// 404: there is no such thing.
     NotFound(&'static str),
     /// 405: the address exists, the method does not.
@@ -82,7 +84,7 @@ impl ApiError {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Forbidden(_) | Self::NotAllowed(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::LeaseLost | Self::Conflict(_) => StatusCode::CONFLICT,
@@ -97,7 +99,7 @@ impl ApiError {
         match self {
             Self::Malformed(_) => "malformed",
             Self::Unauthenticated => "unauthenticated",
-            Self::Forbidden(_) => "forbidden",
+            Self::Forbidden(_) | Self::NotAllowed(_) => "forbidden",
             Self::NotFound(_) => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::LeaseLost => "lease_lost",
@@ -111,7 +113,7 @@ impl ApiError {
 
     fn message(&self) -> String {
         match self {
-            Self::Malformed(why) | Self::Conflict(why) => why.clone(),
+            Self::Malformed(why) | Self::Conflict(why) | Self::NotAllowed(why) => why.clone(),
             Self::Unauthenticated => "Send a known token as `Authorization: Bearer drb_…`.".to_owned(),
             Self::Forbidden(scope) => format!("This token lacks the scope `{}`.", scope.as_str()),
             Self::NotFound(what) => format!("There is no such {what}."),
@@ -138,6 +140,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound(what) => Self::NotFound(what),
             StoreError::LeaseLost => Self::LeaseLost,
             StoreError::Conflict(why) => Self::Conflict(why),
+            StoreError::Forbidden(why) => Self::NotAllowed(why),
             StoreError::Unavailable(cause) => Self::Unavailable(cause),
             StoreError::Internal(cause) => Self::Internal(cause),
         }

@@ -43,12 +43,24 @@ async fn a_list_shows_why_and_what_can_be_done(db: Arc<TestDatabase>) {
         &json!({"id": refused["id"], "job_id": refused["job_id"], "kind": "k", "source": "supplier-email-ingest",
             "tenant": null, "route": "refused_by_agent", "reason_code": "MISSING_REQUIRED_FIELD",
             "failure_reason": null, "field": "currency", "evidence": "NOT FOUND", "error": null, "category": null,
-            "http_status": null, "error_code": null, "status": "open", "resolution": null,
+            "http_status": null, "error_code": null, "status": "open", "taken": null, "resolution": null,
             "dead_lettered_at": listed["dead_lettered_at"], "group": listed["group"], "version": 1,
-            "recovery_options": [
-                {"action": "approve_and_replay", "label": "Approve & replay", "role": "reviewer"},
-                {"action": "reject_and_close", "label": "Reject & close", "role": "reviewer"}]})
+            "recovery_options": listed["recovery_options"]})
     );
+    let options = listed["recovery_options"].as_array().expect("a list");
+    let offered: Vec<&str> = options.iter().map(|option| option["action"].as_str().unwrap()).collect();
+    assert_eq!(
+        offered,
+        [
+            "approve_and_replay",
+            "correct_and_replay",
+            "split_and_replay",
+            "close_and_notify",
+            "policy_update",
+            "reject_and_close"
+        ]
+    );
+    assert_eq!((&options[0]["label"], &options[0]["role"]), (&json!("Approve & replay"), &json!("reviewer")));
     assert_eq!((&refused["payload"], &refused["replays"]), (&json!({"n": 1}), &json!([])));
     assert_eq!(refused["attempts"][0]["outcome"], "refused");
 }
@@ -117,7 +129,11 @@ async fn approving_makes_one_replay(db: Arc<TestDatabase>) {
     assert_eq!(claimed["id"], replay);
     assert_eq!((&claimed["replay"]["mode"], &claimed["replay"]["dead_letter_id"]), (&json!("current"), &letter["id"]));
     let shown = client.get(format!("/api/v1/dead-letters/{}", letter["id"].as_str().unwrap())).await.json();
-    assert_eq!(shown["replays"], json!([{"job_id": replay, "mode": "current", "state": "in_progress"}]));
+    assert_eq!(
+        shown["replays"],
+        json!([{"job_id": replay, "mode": "current", "state": "in_progress", "verdict": null,
+            "dead_letter_id": null, "dead_letter_status": null}])
+    );
     let entry = db.audit().await.into_iter().find(|entry| entry.action == "approve_and_replay").unwrap();
     assert_eq!(entry.actor, "token all");
 }

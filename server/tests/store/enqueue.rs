@@ -5,7 +5,7 @@ use crate::support::{TestDatabase, fail, refusal};
 use app::error::StoreError;
 use app::model::ids::JobId;
 use app::model::job::{JobState, NewJob, RawJson};
-use app::model::letter::RecoveryAction;
+use app::model::recovery::RecoveryAction;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use std::collections::BTreeSet;
 use std::sync::Arc;

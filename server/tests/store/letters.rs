@@ -5,7 +5,8 @@ use crate::support::calls::{act_on, claim_request, done, fail, job, key, letter_
 use app::error::StoreError;
 use app::model::ids::DeadLetterId;
 use app::model::job::{Accepts, ClaimRequest, JobState, NewJob, RawJson, ReplayMode};
-use app::model::letter::{DeadLetter, LetterAct, LetterFilter, LetterStatus, LetterTotals, RecoveryAction, Route};
+use app::model::letter::{DeadLetter, LetterFilter, LetterStatus, LetterTotals, Route};
+use app::model::recovery::{LetterAct, RecoveryAction};
 use chrono::TimeDelta;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -32,7 +33,7 @@ each_database![
     a_letter_shows_its_replays_and_how_they_ended,
 ];
 
-async fn approve(db: &TestDatabase, letter: &DeadLetter) -> app::model::letter::Acted {
+async fn approve(db: &TestDatabase, letter: &DeadLetter) -> app::model::recovery::Acted {
     db.act(&act_on(letter, RecoveryAction::ApproveAndReplay), "mila").await.unwrap()
 }
 

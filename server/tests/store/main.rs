@@ -21,6 +21,7 @@ mod people;
 mod policies;
 mod purge;
 mod races;
+mod recovery;
 mod retry;
 mod text;
 mod verdict;
@@ -28,13 +29,14 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 16] = [
+    let topics: [fn() -> Vec<Trial>; 17] = [
         enqueue::trials,
         claim::trials,
         lease::trials,
         finish::trials,
         retry::trials,
         letters::trials,
+        recovery::trials,
         policies::trials,
         panel::trials,
         verdict::trials,

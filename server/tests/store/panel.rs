@@ -5,8 +5,8 @@ use crate::support::calls::{act_on, claim_request, done, fail, job, name, refusa
 use crate::support::recount::{Rows, shown};
 use app::model::ids::JobId;
 use app::model::job::{Accepts, AttemptEnd, Canary, ClaimRequest, JobFilter, JobState, NewJob};
-use app::model::letter::RecoveryAction;
 use app::model::reading::{KindSnapshot, Snapshot};
+use app::model::recovery::RecoveryAction;
 use chrono::TimeDelta;
 use serde_json::json;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use crate::support::TestDatabase;
 use crate::support::calls::{act_on, claim_request, done, fail, job, name, refusal};
 use app::model::job::{Accepts, AttemptEnd, Canary, ClaimRequest, NewJob, ReplayMode};
-use app::model::letter::{LetterAct, RecoveryAction};
 use app::model::park_rate::{ParkCount, ParkRateQuery};
+use app::model::recovery::{LetterAct, RecoveryAction};
 use chrono::{NaiveDate, TimeDelta};
 use std::sync::Arc;
 

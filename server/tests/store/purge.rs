@@ -5,7 +5,7 @@ use crate::support::calls::{act_on, done, fail, job, letter_filter};
 use crate::support::recount::shown;
 use app::model::ids::JobId;
 use app::model::job::JobState;
-use app::model::letter::RecoveryAction;
+use app::model::recovery::RecoveryAction;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ async fn batches_are_bounded(db: Arc<TestDatabase>) {
 
 async fn a_purged_key_does_not_act_twice(db: Arc<TestDatabase>) {
     let letter = db.parked("a").await;
-    let act = app::model::letter::LetterAct {
+    let act = app::model::recovery::LetterAct {
         idempotency: crate::support::calls::key("k1", "a"),
         ..act_on(&letter, RecoveryAction::ApproveAndReplay)
     };

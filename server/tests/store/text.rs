@@ -3,8 +3,8 @@
 use crate::support::TestDatabase;
 use crate::support::calls::{act_on, done, fail, job, name, refusal};
 use app::model::job::{AttemptEnd, DoneReport, Ended, FailReport, JobState, NewJob, RawJson, RefuseReport};
-use app::model::letter::RecoveryAction;
 use app::model::people::Role;
+use app::model::recovery::RecoveryAction;
 use app::model::text::{MAX_ERROR_BYTES, clean, cut};
 use serde_json::json;
 use std::sync::Arc;

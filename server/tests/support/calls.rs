@@ -6,15 +6,14 @@ use app::model::classify::Category;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::job::{
     Accepts, AttemptEnd, ClaimRequest, ClaimedJob, DoneReport, Ended, EnqueuedJob, FailReport, JobDetail, NewJob,
-    RawJson, RefuseReport, ReplayMode,
+    RawJson, RefuseReport,
 };
-use app::model::letter::{
-    Acted, DeadLetter, DeadLetterDetail, IdempotencyKey, LetterAct, LetterFilter, RecoveryAction,
-};
+use app::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter};
 use app::model::name::Name;
-use app::model::people::{Actor, AuditEntry};
+use app::model::people::{Actor, AuditEntry, Role};
 use app::model::policy::{Change, KindPolicy, checked_change};
 use app::model::reading::{KindSnapshot, Reading, Snapshot};
+use app::model::recovery::{Acted, IdempotencyKey, LetterAct, RecoveryAction};
 use app::store::Stored;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -90,14 +89,7 @@ pub fn change(settings: Value) -> Change {
 
 /// An act on a letter as it was seen.
 pub fn act_on(letter: &DeadLetter, action: RecoveryAction) -> LetterAct {
-    LetterAct {
-        id: letter.id,
-        action,
-        note: Some("seen".to_owned()),
-        mode: ReplayMode::Current,
-        version: letter.version,
-        idempotency: None,
-    }
+    LetterAct { note: Some("seen".to_owned()), ..LetterAct::new(letter.id, action, letter.version, Role::Reviewer) }
 }
 
 /// An idempotency key with the hash of a body.

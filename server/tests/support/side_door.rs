@@ -169,7 +169,7 @@ impl SideDoor {
                     &["m.name", "p.name"],
                     "sqlite_master AS m JOIN pragma_table_info(m.name) AS p \
                      WHERE m.type = 'table' AND m.name NOT LIKE '\\_%' ESCAPE '\\' AND p.type = 'INTEGER' \
-                     AND (p.name = 'at' OR p.name LIKE '%\\_at' ESCAPE '\\')",
+                     AND (p.name = 'at' OR p.name LIKE '%\\_at' ESCAPE '\\' OR p.name LIKE '%\\_until' ESCAPE '\\')",
                 )
                 .await
             }

@@ -1,16 +1,16 @@
 //! What a person does to a dead letter: once, on the version they saw.
 
 use super::audit::audit;
+use super::history::write_decision;
 use super::{Transaction, letters};
-use crate::store::acting::{check_note, other_request};
+use crate::store::acting::{ActPlan, Held, LetterChange, NewReplay, other_request, plan_act};
 use crate::store::audit::Entry;
-use crate::store::conflict::letter_conflict;
 use crate::store::fault::{Fault, Tried};
 use app::error::StoreError;
 use app::model::ids::JobId;
-use app::model::job::ReplayMode;
-use app::model::letter::{Acted, IdempotencyKey, LetterAct, RecoveryAction};
+use app::model::job::{RawJson, ReplayMode};
 use app::model::people::Actor;
+use app::model::recovery::{Acted, IdempotencyKey, LetterAct};
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
@@ -21,20 +21,28 @@ pub(super) async fn act(pool: &PgPool, act: &LetterAct, actor: &Actor) -> Tried<
         && !take_key(&mut tx, act, key).await?
     {
         let replay_job_ids = find_answer(&mut tx, key).await?;
-        let letter = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
+        let now = super::now(&mut *tx).await?;
+        let (letter, _) = letters::find(&mut tx, act.id, now).await?.ok_or(StoreError::NotFound("dead letter"))?;
         return Ok(Acted { letter, replay_job_ids });
     }
-    check_note(act)?;
-    let now = resolve(&mut tx, act, actor).await?;
-    release_unique_key(&mut tx, act).await?;
-    let replay_job_ids = match act.action {
-        RecoveryAction::ApproveAndReplay => vec![insert_replay(&mut tx, act, now).await?],
-        RecoveryAction::RejectAndClose => Vec::new(),
-    };
+    let now = lock(&mut tx, act).await?;
+    let (letter, policy) = letters::find(&mut tx, act.id, now).await?.ok_or(StoreError::NotFound("dead letter"))?;
+    let payload = find_payload(&mut tx, act).await?;
+    let held = Held { letter: &letter, payload: payload.as_ref(), policy: &policy, now, by: &actor.name };
+    let plan = plan_act(&held, act)?;
+    change_letter(&mut tx, act, &plan, actor, now).await?;
+    let mut replay_job_ids = Vec::with_capacity(plan.replays.len());
+    if act.action.resolves() {
+        release_unique_key(&mut tx, act).await?;
+    }
+    for replay in &plan.replays {
+        replay_job_ids.push(insert_replay(&mut tx, act, replay, now).await?);
+    }
+    write_decision(&mut tx, act, &plan, actor, &replay_job_ids, now).await?;
     if let Some(key) = &act.idempotency {
         keep_answer(&mut tx, key, &replay_job_ids).await?;
     }
-    let letter = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
+    let (letter, _) = letters::find(&mut tx, act.id, now).await?.ok_or(StoreError::NotFound("dead letter"))?;
     audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids)).await?;
     tx.commit().await?;
     Ok(Acted { letter, replay_job_ids })
@@ -79,30 +87,61 @@ async fn keep_answer(tx: &mut Transaction, key: &IdempotencyKey, replays: &[JobI
     Ok(())
 }
 
-/// One guarded statement; whoever comes second is told what happened. Answers
-/// the clock as it was once the letter was ours.
-async fn resolve(tx: &mut Transaction, act: &LetterAct, actor: &Actor) -> Tried<DateTime<Utc>> {
-    let resolved: Option<DateTime<Utc>> = sqlx::query_scalar(
-        "WITH letter AS MATERIALIZED ( \
-             SELECT id FROM dead_letters WHERE id = $1 AND version = $2 AND status IN ('open', 'taken') FOR UPDATE \
-         ), locked AS MATERIALIZED (SELECT id, clock_timestamp() AS now FROM letter) \
-         UPDATE dead_letters d SET status = 'resolved', version = d.version + 1, resolution = $3, resolved_by = $4, \
-             resolved_at = locked.now, note = $5 \
-         FROM locked WHERE d.id = locked.id RETURNING d.resolved_at",
+/// Waits until the letter is ours; answers the clock as it is then.
+async fn lock(tx: &mut Transaction, act: &LetterAct) -> Tried<DateTime<Utc>> {
+    let now: Option<DateTime<Utc>> = sqlx::query_scalar(
+        "WITH letter AS MATERIALIZED (SELECT id FROM dead_letters WHERE id = $1 FOR UPDATE) \
+         SELECT clock_timestamp() FROM letter",
+    )
+    .bind(act.id.0)
+    .fetch_optional(&mut **tx)
+    .await?;
+    now.ok_or_else(|| StoreError::NotFound("dead letter").into())
+}
+
+async fn find_payload(tx: &mut Transaction, act: &LetterAct) -> Tried<Option<RawJson>> {
+    let payload: Option<String> =
+        sqlx::query_scalar("SELECT j.payload FROM dead_letters d JOIN jobs j ON j.id = d.job_id WHERE d.id = $1")
+            .bind(act.id.0)
+            .fetch_one(&mut **tx)
+            .await?;
+    Ok(payload.map(RawJson::stored))
+}
+
+/// Guarded although the row is locked: a letter is resolved once, whatever else is wrong.
+async fn change_letter(
+    tx: &mut Transaction,
+    act: &LetterAct,
+    plan: &ActPlan,
+    actor: &Actor,
+    now: DateTime<Utc>,
+) -> Tried<()> {
+    let (taken_by, taken_until) = match plan.change {
+        LetterChange::Taken { until } => (Some(&actor.name), Some(until)),
+        LetterChange::Released | LetterChange::Resolved => (None, None),
+    };
+    let changed = sqlx::query(
+        "UPDATE dead_letters SET version = version + 1, taken_by = $3, taken_until = $4, \
+             status = CASE WHEN $5 THEN 'resolved' ELSE status END, \
+             resolution = CASE WHEN $5 THEN $6 END, resolved_by = CASE WHEN $5 THEN $7 END, \
+             resolved_at = CASE WHEN $5 THEN $8 END, note = CASE WHEN $5 THEN $9 END \
+         WHERE id = $1 AND version = $2 AND status = 'open'",
     )
     .bind(act.id.0)
     .bind(act.version)
+    .bind(taken_by)
+    .bind(taken_until)
+    .bind(plan.change == LetterChange::Resolved)
     .bind(act.action.as_str())
     .bind(&actor.name)
+    .bind(now)
     .bind(&act.note)
-    .fetch_optional(&mut **tx)
+    .execute(&mut **tx)
     .await?;
-    if let Some(now) = resolved {
-        return Ok(now);
+    match changed.rows_affected() {
+        1 => Ok(()),
+        n => Err(StoreError::Internal(format!("an act on letter {} changed {n} rows", act.id)).into()),
     }
-    let letter = letters::find(tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
-    let now = super::now(&mut **tx).await?;
-    Err(letter_conflict(&letter, act.version, now).into())
 }
 
 async fn release_unique_key(tx: &mut Transaction, act: &LetterAct) -> Tried<()> {
@@ -117,22 +156,27 @@ async fn release_unique_key(tx: &mut Transaction, act: &LetterAct) -> Tried<()> 
 }
 
 /// A new job like the parked one, with fresh attempts and a fresh anchor. It
-/// takes over the unique key that the parked one has just let go.
-async fn insert_replay(tx: &mut Transaction, act: &LetterAct, now: DateTime<Utc>) -> Tried<JobId> {
+/// takes over the unique key that the parked one has just let go, unless it is
+/// one part of several. A hash of an inline payload does not outlive its change.
+async fn insert_replay(tx: &mut Transaction, act: &LetterAct, replay: &NewReplay, now: DateTime<Utc>) -> Tried<JobId> {
     let id = sqlx::query_scalar(
         "INSERT INTO jobs (kind, source, tenant, state, enqueued_at, run_at, due_at, anchor_at, unique_key, \
              holds_unique_key, canary_reason_code, canary_field, replay_of, replay_mode, needs_accept, trace_id, \
              payload, payload_ref, payload_sha256, received_at, upstream_handoffs) \
-         SELECT j.kind, j.source, j.tenant, 'waiting', $2, $2, $2, $2, j.unique_key, \
-             j.unique_key IS NOT NULL, j.canary_reason_code, j.canary_field, d.id, $3, \
+         SELECT j.kind, j.source, j.tenant, 'waiting', $2, $2, $2, $2, CASE WHEN $6 THEN j.unique_key END, \
+             $6 AND j.unique_key IS NOT NULL, j.canary_reason_code, j.canary_field, d.id, $3, \
              CASE WHEN j.canary_reason_code IS NOT NULL THEN 'canary' WHEN $4 THEN 'pinned' END, \
-             j.trace_id, j.payload, j.payload_ref, j.payload_sha256, j.received_at, j.upstream_handoffs \
+             j.trace_id, coalesce($5, j.payload), j.payload_ref, \
+             CASE WHEN $5::text IS NULL OR j.payload_ref IS NOT NULL THEN j.payload_sha256 END, j.received_at, \
+             j.upstream_handoffs \
          FROM dead_letters d JOIN jobs j ON j.id = d.job_id WHERE d.id = $1 RETURNING id",
     )
     .bind(act.id.0)
     .bind(now)
     .bind(act.mode.as_str())
     .bind(act.mode == ReplayMode::Pinned)
+    .bind(replay.payload.as_ref().map(RawJson::as_str))
+    .bind(replay.inherits_key)
     .fetch_one(&mut **tx)
     .await?;
     Ok(JobId(id))

@@ -1,21 +1,19 @@
 //! Lists of dead letters, and one letter whole.
 
-use super::jobs::{list_attempts, read};
+use super::history::find_history;
+use super::jobs::read;
 use super::{PostgresStore, Transaction, act};
 use crate::store::fault::Tried;
-use crate::store::rows::{StoredLetter, StoredLetterDetail, StoredReplay};
+use crate::store::rows::{StoredLetter, StoredLetterDetail};
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::letter::{
-    Acted, DeadLetter, DeadLetterDetail, LetterAct, LetterFilter, LetterPage, LetterStatus, LetterTotals, Route,
-};
+use app::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, Route};
+use app::model::letter_policy::LetterPolicy;
 use app::model::people::Actor;
+use app::model::recovery::{Acted, LetterAct};
 use app::store::{LetterStore, Stored};
 use async_trait::async_trait;
-use chrono::{Days, NaiveTime};
+use chrono::{DateTime, Days, NaiveTime, Utc};
 use sqlx::{PgPool, Postgres, QueryBuilder};
-
-/// Most replays that a letter shows.
-const REPLAYS_SHOWN: i64 = 100;
 
 /// The columns of a [`StoredLetter`], with the error as given.
 macro_rules! letter_columns {
@@ -25,7 +23,8 @@ macro_rules! letter_columns {
             "d.evidence, ",
             $error,
             " AS error, d.category, d.http_status, d.error_code, d.group_key, d.status, d.version, ",
-            "d.dead_lettered_at, d.resolution, d.resolved_by, d.resolved_at, d.note"
+            "d.dead_lettered_at, d.resolution, d.resolved_by, d.resolved_at, d.note, ",
+            "d.taken_by, d.taken_until, (SELECT overrides FROM kinds k WHERE k.kind = d.kind) AS overrides"
         )
     };
 }
@@ -50,7 +49,7 @@ async fn list_letters(pool: &PgPool, filter: &LetterFilter) -> Tried<LetterPage>
     let rows: Vec<StoredLetter> = page_query(filter).build_query_as().fetch_all(&mut *tx).await?;
     let totals = count_by_status(&mut tx).await?;
     tx.commit().await?;
-    let mut letters = rows.into_iter().map(StoredLetter::letter).collect::<Tried<Vec<_>>>()?;
+    let mut letters = rows.into_iter().map(|row| row.letter(as_of)).collect::<Tried<Vec<_>>>()?;
     let has_more = letters.len() > filter.limit as usize;
     letters.truncate(filter.limit as usize);
     Ok(LetterPage { next: letters.last().map(|letter| letter.id).filter(|_| has_more), letters, totals, as_of })
@@ -70,26 +69,26 @@ async fn find_letter(pool: &PgPool, id: DeadLetterId) -> Tried<Option<DeadLetter
     let Some(row) = row else {
         return Ok(None);
     };
-    let attempts = list_attempts(&mut tx, JobId(row.letter.job_id)).await?;
-    let replays: Vec<StoredReplay> = sqlx::query_as(
-        "SELECT id, replay_mode, state FROM jobs WHERE replay_of = $1 AND replay_mode IS NOT NULL ORDER BY id LIMIT $2",
-    )
-    .bind(id.0)
-    .bind(REPLAYS_SHOWN)
-    .fetch_all(&mut *tx)
-    .await?;
+    let history = find_history(&mut tx, id, JobId(row.letter.job_id)).await?;
     tx.commit().await?;
-    Ok(Some(row.detail(attempts, replays, as_of)?))
+    Ok(Some(row.detail(history, as_of)?))
 }
 
-/// The letter as it is within this transaction.
-pub(super) async fn find(tx: &mut Transaction, id: DeadLetterId) -> Tried<Option<DeadLetter>> {
+/// The letter as it is within this transaction at `now`, with its kind's
+/// settings for letters.
+pub(super) async fn find(
+    tx: &mut Transaction,
+    id: DeadLetterId,
+    now: DateTime<Utc>,
+) -> Tried<Option<(DeadLetter, LetterPolicy)>> {
     let row: Option<StoredLetter> =
         sqlx::query_as(concat!("SELECT ", letter_columns!("d.error"), " FROM dead_letters d WHERE d.id = $1"))
             .bind(id.0)
             .fetch_optional(&mut **tx)
             .await?;
-    row.map(StoredLetter::letter).transpose()
+    let Some(row) = row else { return Ok(None) };
+    let policy = row.policy()?;
+    Ok(Some((row.letter(now)?, policy)))
 }
 
 fn page_query(filter: &LetterFilter) -> QueryBuilder<Postgres> {
@@ -99,7 +98,6 @@ fn page_query(filter: &LetterFilter) -> QueryBuilder<Postgres> {
         " FROM dead_letters d WHERE true"
     ));
     for (condition, value) in [
-        (" AND d.status = ", filter.status.map(LetterStatus::as_str)),
         (" AND d.kind = ", filter.kind.as_deref()),
         (" AND d.source = ", filter.source.as_deref()),
         (" AND d.tenant = ", filter.tenant.as_deref()),
@@ -111,6 +109,13 @@ fn page_query(filter: &LetterFilter) -> QueryBuilder<Postgres> {
             query.push(condition).push_bind(value);
         }
     }
+    // Taken is open, for a while: it comes back by the clock alone.
+    query.push(match filter.status {
+        None => "",
+        Some(LetterStatus::Open) => " AND d.status = 'open' AND (d.taken_until > statement_timestamp()) IS NOT TRUE",
+        Some(LetterStatus::Taken) => " AND d.status = 'open' AND d.taken_until > statement_timestamp()",
+        Some(LetterStatus::Resolved) => " AND d.status = 'resolved'",
+    });
     if let Some(day) = filter.day {
         let start = day.and_time(NaiveTime::MIN).and_utc();
         query.push(" AND d.dead_lettered_at >= ").push_bind(start);
@@ -128,9 +133,11 @@ fn page_query(filter: &LetterFilter) -> QueryBuilder<Postgres> {
 
 async fn count_by_status(tx: &mut Transaction) -> Tried<LetterTotals> {
     let (open, taken, resolved) = sqlx::query_as(
-        "SELECT (SELECT count(*) FROM dead_letters WHERE status = 'open'), \
-             (SELECT count(*) FROM dead_letters WHERE status = 'taken'), \
-             (SELECT count(*) FROM dead_letters WHERE status = 'resolved')",
+        "SELECT unresolved - taken, taken, resolved FROM ( \
+             SELECT (SELECT count(*) FROM dead_letters WHERE status = 'open') AS unresolved, \
+                 (SELECT count(*) FROM dead_letters WHERE status = 'open' AND taken_until > statement_timestamp()) \
+                     AS taken, \
+                 (SELECT count(*) FROM dead_letters WHERE status = 'resolved') AS resolved) AS counted",
     )
     .fetch_one(&mut **tx)
     .await?;

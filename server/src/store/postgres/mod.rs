@@ -13,6 +13,7 @@ mod duties;
 mod ending;
 mod enqueue;
 mod finish;
+mod history;
 mod jobs;
 mod letters;
 mod open;

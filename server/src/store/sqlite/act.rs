@@ -1,38 +1,43 @@
 //! What a person does to a dead letter: once, on the version they saw.
 
+use super::history::write_decision;
 use super::{SqliteStore, Tx, letters, people};
-use crate::store::acting::{check_note, other_request};
+use crate::store::acting::{ActPlan, Held, LetterChange, NewReplay, other_request, plan_act};
 use crate::store::audit::Entry;
-use crate::store::conflict::letter_conflict;
 use crate::store::fault::Tried;
 use crate::store::time::At;
 use app::error::StoreError;
 use app::model::ids::JobId;
-use app::model::job::ReplayMode;
-use app::model::letter::{Acted, IdempotencyKey, LetterAct, RecoveryAction};
+use app::model::job::{RawJson, ReplayMode};
 use app::model::people::Actor;
+use app::model::recovery::{Acted, IdempotencyKey, LetterAct};
 
 impl SqliteStore {
     pub(super) async fn act_once(&self, act: &LetterAct, actor: &Actor) -> Tried<Acted> {
         let mut tx = self.write().await?;
+        let (letter, policy) = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
         if let Some(key) = &act.idempotency
             && let Some(replay_job_ids) = find_answer(&mut tx, key).await?
         {
-            let letter = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
             return Ok(Acted { letter, replay_job_ids });
         }
-        check_note(act)?;
-        resolve(&mut tx, act, actor).await?;
-        release_unique_key(&mut tx, act).await?;
-        let replay_job_ids = match act.action {
-            RecoveryAction::ApproveAndReplay => vec![insert_replay(&mut tx, act).await?],
-            RecoveryAction::RejectAndClose => Vec::new(),
-        };
+        let payload = find_payload(&mut tx, act).await?;
+        let held = Held { letter: &letter, payload: payload.as_ref(), policy: &policy, now: tx.now, by: &actor.name };
+        let plan = plan_act(&held, act)?;
+        change_letter(&mut tx, act, &plan, actor).await?;
+        if act.action.resolves() {
+            release_unique_key(&mut tx, act).await?;
+        }
+        let mut replay_job_ids = Vec::with_capacity(plan.replays.len());
+        for replay in &plan.replays {
+            replay_job_ids.push(insert_replay(&mut tx, act, replay).await?);
+        }
+        write_decision(&mut tx, act, &plan, actor, &replay_job_ids).await?;
         people::audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids)).await?;
         if let Some(key) = &act.idempotency {
             keep_answer(&mut tx, act, key, &replay_job_ids).await?;
         }
-        let letter = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
+        let (letter, _) = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
         tx.commit().await?;
         Ok(Acted { letter, replay_job_ids })
     }
@@ -67,27 +72,44 @@ async fn keep_answer(tx: &mut Tx, act: &LetterAct, key: &IdempotencyKey, replays
     Ok(())
 }
 
-/// One guarded statement; whoever comes second is told what happened.
-async fn resolve(tx: &mut Tx, act: &LetterAct, actor: &Actor) -> Tried<()> {
+async fn find_payload(tx: &mut Tx, act: &LetterAct) -> Tried<Option<RawJson>> {
+    let payload: Option<String> =
+        sqlx::query_scalar("SELECT j.payload FROM dead_letters l JOIN jobs j ON j.id = l.job_id WHERE l.id = ?1")
+            .bind(act.id.0)
+            .fetch_one(&mut **tx)
+            .await?;
+    Ok(payload.map(RawJson::stored))
+}
+
+/// Guarded although nobody else writes: a letter is resolved once, whatever else is wrong.
+async fn change_letter(tx: &mut Tx, act: &LetterAct, plan: &ActPlan, actor: &Actor) -> Tried<()> {
     let now = At(tx.now);
-    let resolved = sqlx::query(
-        "UPDATE dead_letters SET status = 'resolved', version = version + 1, resolution = ?3, resolved_by = ?4,
-           resolved_at = ?5, note = ?6
-         WHERE id = ?1 AND version = ?2 AND status <> 'resolved'",
+    let (taken_by, taken_until) = match plan.change {
+        LetterChange::Taken { until } => (Some(actor.name.as_str()), Some(At(until))),
+        LetterChange::Released | LetterChange::Resolved => (None, None),
+    };
+    let changed = sqlx::query(
+        "UPDATE dead_letters SET version = version + 1, taken_by = ?3, taken_until = ?4,
+           status = CASE WHEN ?5 THEN 'resolved' ELSE status END,
+           resolution = CASE WHEN ?5 THEN ?6 END, resolved_by = CASE WHEN ?5 THEN ?7 END,
+           resolved_at = CASE WHEN ?5 THEN ?8 END, note = CASE WHEN ?5 THEN ?9 END
+         WHERE id = ?1 AND version = ?2 AND status = 'open'",
     )
     .bind(act.id.0)
     .bind(act.version)
+    .bind(taken_by)
+    .bind(taken_until)
+    .bind(plan.change == LetterChange::Resolved)
     .bind(act.action.as_str())
     .bind(&actor.name)
     .bind(now)
     .bind(act.note.as_deref())
     .execute(&mut **tx)
     .await?;
-    if resolved.rows_affected() == 1 {
-        return Ok(());
+    match changed.rows_affected() {
+        1 => Ok(()),
+        n => Err(StoreError::Internal(format!("an act on letter {} changed {n} rows", act.id)).into()),
     }
-    let letter = letters::find(tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
-    Err(letter_conflict(&letter, act.version, tx.now).into())
 }
 
 async fn release_unique_key(tx: &mut Tx, act: &LetterAct) -> Tried<()> {
@@ -99,25 +121,29 @@ async fn release_unique_key(tx: &mut Tx, act: &LetterAct) -> Tried<()> {
 }
 
 /// A new job like the parked one, with fresh attempts and a fresh anchor. It
-/// takes over the unique key that the parked one has just let go.
-async fn insert_replay(tx: &mut Tx, act: &LetterAct) -> Tried<JobId> {
+/// takes over the unique key that the parked one has just let go, unless it is
+/// one part of several. A hash of an inline payload does not outlive its change.
+async fn insert_replay(tx: &mut Tx, act: &LetterAct, replay: &NewReplay) -> Tried<JobId> {
     let now = At(tx.now);
-    let pinned = act.mode == ReplayMode::Pinned;
     let id = sqlx::query_scalar(
         "INSERT INTO jobs (kind, source, tenant, state, enqueued_at, run_at, due_at, anchor_at, unique_key,
            holds_unique_key, canary_reason_code, canary_field, replay_of, replay_mode, needs_accept, trace_id, payload,
            payload_ref, payload_sha256, received_at, upstream_handoffs)
-         SELECT j.kind, j.source, j.tenant, 'waiting', ?2, ?2, ?2, ?2, j.unique_key,
-           j.unique_key IS NOT NULL, j.canary_reason_code, j.canary_field, l.id, ?3,
+         SELECT j.kind, j.source, j.tenant, 'waiting', ?2, ?2, ?2, ?2, CASE WHEN ?6 THEN j.unique_key END,
+           ?6 AND j.unique_key IS NOT NULL, j.canary_reason_code, j.canary_field, l.id, ?3,
            CASE WHEN j.canary_reason_code IS NOT NULL THEN 'canary' WHEN ?4 THEN 'pinned' END,
-           j.trace_id, j.payload, j.payload_ref, j.payload_sha256, j.received_at, j.upstream_handoffs
+           j.trace_id, coalesce(?5, j.payload), j.payload_ref,
+           CASE WHEN ?5 IS NULL OR j.payload_ref IS NOT NULL THEN j.payload_sha256 END, j.received_at,
+           j.upstream_handoffs
          FROM dead_letters l JOIN jobs j ON j.id = l.job_id WHERE l.id = ?1
          RETURNING id",
     )
     .bind(act.id.0)
     .bind(now)
     .bind(act.mode.as_str())
-    .bind(pinned)
+    .bind(act.mode == ReplayMode::Pinned)
+    .bind(replay.payload.as_ref().map(RawJson::as_str))
+    .bind(replay.inherits_key)
     .fetch_one(&mut **tx)
     .await?;
     Ok(JobId(id))

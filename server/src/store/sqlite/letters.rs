@@ -1,21 +1,19 @@
 //! Lists of dead letters, and one letter whole.
 
-use super::{SqliteStore, Tx, jobs};
+use super::history::find_history;
+use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
-use crate::store::rows::{StoredLetter, StoredLetterDetail, StoredReplay};
+use crate::store::rows::{StoredLetter, StoredLetterDetail};
 use crate::store::time::At;
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::letter::{
-    Acted, DeadLetter, DeadLetterDetail, LetterAct, LetterFilter, LetterPage, LetterStatus, LetterTotals, Route,
-};
+use app::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, Route};
+use app::model::letter_policy::LetterPolicy;
 use app::model::people::Actor;
+use app::model::recovery::{Acted, LetterAct};
 use app::store::{LetterStore, Stored};
 use async_trait::async_trait;
-use chrono::{Days, NaiveTime};
+use chrono::{DateTime, Days, NaiveTime, Utc};
 use sqlx::{QueryBuilder, Sqlite};
-
-/// Most replays that a letter shows.
-const REPLAYS_SHOWN: u32 = 100;
 
 /// The columns of a [`StoredLetter`], with the error as given.
 macro_rules! letter_columns {
@@ -25,7 +23,8 @@ macro_rules! letter_columns {
             "l.evidence, ",
             $error,
             " AS error, l.category, l.http_status, l.error_code, l.group_key, l.status, l.version, ",
-            "l.dead_lettered_at, l.resolution, l.resolved_by, l.resolved_at, l.note"
+            "l.dead_lettered_at, l.resolution, l.resolved_by, l.resolved_at, l.note, ",
+            "l.taken_by, l.taken_until, (SELECT overrides FROM kinds k WHERE k.kind = l.kind) AS overrides"
         )
     };
 }
@@ -48,11 +47,11 @@ impl LetterStore for SqliteStore {
 impl SqliteStore {
     async fn read_letter_page(&self, filter: &LetterFilter) -> Tried<LetterPage> {
         let mut tx = self.read().await?;
-        let rows: Vec<StoredLetter> = page_query(filter).build_query_as().fetch_all(&mut *tx).await?;
+        let rows: Vec<StoredLetter> = page_query(filter, tx.now).build_query_as().fetch_all(&mut *tx).await?;
         let totals = count_by_status(&mut tx).await?;
         let as_of = tx.now;
         tx.commit().await?;
-        let mut letters = rows.into_iter().map(StoredLetter::letter).collect::<Tried<Vec<_>>>()?;
+        let mut letters = rows.into_iter().map(|row| row.letter(as_of)).collect::<Tried<Vec<_>>>()?;
         let has_more = letters.len() > filter.limit as usize;
         letters.truncate(filter.limit as usize);
         Ok(LetterPage { next: letters.last().map(|letter| letter.id).filter(|_| has_more), letters, totals, as_of })
@@ -72,39 +71,33 @@ impl SqliteStore {
         let Some(row) = row else {
             return Ok(None);
         };
-        let attempts = jobs::list_attempts(&mut tx, JobId(row.letter.job_id)).await?;
-        let replays: Vec<StoredReplay> = sqlx::query_as(
-            "SELECT id, replay_mode, state FROM jobs WHERE replay_of = ?1 AND replay_mode IS NOT NULL
-             ORDER BY id LIMIT ?2",
-        )
-        .bind(id.0)
-        .bind(REPLAYS_SHOWN)
-        .fetch_all(&mut *tx)
-        .await?;
+        let history = find_history(&mut tx, id, JobId(row.letter.job_id)).await?;
         let as_of = tx.now;
         tx.commit().await?;
-        Ok(Some(row.detail(attempts, replays, as_of)?))
+        Ok(Some(row.detail(history, as_of)?))
     }
 }
 
-/// The letter as it is within this transaction.
-pub(super) async fn find(tx: &mut Tx, id: DeadLetterId) -> Tried<Option<DeadLetter>> {
+/// The letter as it is within this transaction, with its kind's settings for letters.
+pub(super) async fn find(tx: &mut Tx, id: DeadLetterId) -> Tried<Option<(DeadLetter, LetterPolicy)>> {
+    let now = tx.now;
     let row: Option<StoredLetter> =
         sqlx::query_as(concat!("SELECT ", letter_columns!("l.error"), " FROM dead_letters l WHERE l.id = ?1"))
             .bind(id.0)
             .fetch_optional(&mut **tx)
             .await?;
-    row.map(StoredLetter::letter).transpose()
+    let Some(row) = row else { return Ok(None) };
+    let policy = row.policy()?;
+    Ok(Some((row.letter(now)?, policy)))
 }
 
-fn page_query(filter: &LetterFilter) -> QueryBuilder<Sqlite> {
+fn page_query(filter: &LetterFilter, now: DateTime<Utc>) -> QueryBuilder<Sqlite> {
     let mut query = QueryBuilder::new(concat!(
         "SELECT ",
         letter_columns!("substr(l.error, 1, 2000)"),
         " FROM dead_letters l WHERE true"
     ));
     for (condition, value) in [
-        (" AND l.status = ", filter.status.map(LetterStatus::as_str)),
         (" AND l.kind = ", filter.kind.as_deref()),
         (" AND l.source = ", filter.source.as_deref()),
         (" AND l.tenant = ", filter.tenant.as_deref()),
@@ -114,6 +107,19 @@ fn page_query(filter: &LetterFilter) -> QueryBuilder<Sqlite> {
     ] {
         if let Some(value) = value {
             query.push(condition).push_bind(value);
+        }
+    }
+    // Taken is open, for a while: it comes back by the clock alone.
+    match filter.status {
+        None => {}
+        Some(LetterStatus::Open) => {
+            query.push(" AND l.status = 'open' AND (l.taken_until > ").push_bind(At(now)).push(") IS NOT TRUE");
+        }
+        Some(LetterStatus::Taken) => {
+            query.push(" AND l.status = 'open' AND l.taken_until > ").push_bind(At(now));
+        }
+        Some(LetterStatus::Resolved) => {
+            query.push(" AND l.status = 'resolved'");
         }
     }
     if let Some(day) = filter.day {
@@ -132,11 +138,14 @@ fn page_query(filter: &LetterFilter) -> QueryBuilder<Sqlite> {
 }
 
 async fn count_by_status(tx: &mut Tx) -> Tried<LetterTotals> {
+    let now = At(tx.now);
     let (open, taken, resolved) = sqlx::query_as(
-        "SELECT (SELECT count(*) FROM dead_letters WHERE status = 'open'),
-           (SELECT count(*) FROM dead_letters WHERE status = 'taken'),
-           (SELECT count(*) FROM dead_letters WHERE status = 'resolved')",
+        "SELECT unresolved - taken, taken, resolved FROM (
+           SELECT (SELECT count(*) FROM dead_letters WHERE status = 'open') AS unresolved,
+             (SELECT count(*) FROM dead_letters WHERE status = 'open' AND taken_until > ?1) AS taken,
+             (SELECT count(*) FROM dead_letters WHERE status = 'resolved') AS resolved)",
     )
+    .bind(now)
     .fetch_one(&mut **tx)
     .await?;
     Ok(LetterTotals { open, taken, resolved })

@@ -9,6 +9,7 @@ mod claim;
 mod duties;
 mod enqueue;
 mod finish;
+mod history;
 mod jobs;
 mod letters;
 mod panel;

@@ -4,18 +4,20 @@ use crate::auth::secret::sha256_hex;
 use crate::state::AppState;
 use crate::worker_api::body::{Incoming, MAX_ACTION_BYTES};
 use crate::worker_api::caller::Caller;
-use crate::worker_api::checked::{self, Integer, WholeText};
+use crate::worker_api::checked::{self, Day, Integer, List, NameText, Payload, WholeText};
 use crate::worker_api::error::{Answer, ApiError};
 use crate::worker_api::path::Segment;
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::job::ReplayMode;
-use app::model::letter::{DeadLetter, IdempotencyKey, LetterAct, RecoveryAction};
+use app::model::job::{RawJson, ReplayMode};
+use app::model::letter::DeadLetter;
 use app::model::name::Name;
-use app::model::people::Scope;
+use app::model::people::{Role, Scope};
+use app::model::recovery::{IdempotencyKey, LetterAct, RecoveryAction};
 use app::model::text::MAX_ERROR_BYTES;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 /// The header whose value makes a repeated action give the same answer.
@@ -37,6 +39,22 @@ pub struct ActionBody {
     /// How a replay runs; absent means `current`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ReplayMode>,
+    /// The corrected payload, any JSON up to 1 MiB; with `correct_and_replay` only.
+    #[serde(default, deserialize_with = "checked::optional::<Payload, _>", skip_serializing_if = "Option::is_none")]
+    pub payload: Option<RawJson>,
+    /// The payloads of 2 to 100 parts, each up to 1 MiB; with `split_and_replay` only.
+    #[serde(
+        default,
+        deserialize_with = "checked::optional::<List<Payload, 1_000>, _>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub payloads: Option<Vec<RawJson>>,
+    /// Who follows up; with `policy_update` only, absent means the caller.
+    #[serde(default, deserialize_with = "checked::optional::<NameText, _>", skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Name>,
+    /// Until which UTC day; with `policy_update` only, absent means in 7 days.
+    #[serde(default, deserialize_with = "checked::optional::<Day, _>", skip_serializing_if = "Option::is_none")]
+    pub due: Option<NaiveDate>,
     /// The letter's version as it was seen.
     #[serde(deserialize_with = "checked::required::<Integer, _>")]
     pub version: i64,
@@ -52,22 +70,17 @@ pub struct ActionAnswer {
 }
 
 impl ActionBody {
-    fn into_act(self, id: DeadLetterId, key: Option<String>) -> Result<LetterAct, ApiError> {
-        let is_replay = self.action == RecoveryAction::ApproveAndReplay;
-        if self.mode.is_some() && !is_replay {
-            return Err(ApiError::invalid("mode", "goes with a replay only"));
-        }
-        if self.action.needs_note() && self.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
-            return Err(ApiError::invalid("note", "must say why: this cannot be taken back"));
-        }
-        Ok(LetterAct {
-            id,
+    fn into_act(self, id: DeadLetterId, key: Option<String>, role: Role) -> LetterAct {
+        LetterAct {
             idempotency: key.map(|key| IdempotencyKey { key, body_sha256: self.sha256(id) }),
-            action: self.action,
             note: self.note,
             mode: self.mode.unwrap_or(ReplayMode::Current),
-            version: self.version,
-        })
+            payload: self.payload,
+            payloads: self.payloads,
+            owner: self.owner.map(|owner| owner.as_str().to_owned()),
+            due: self.due,
+            ..LetterAct::new(id, self.action, self.version, role)
+        }
     }
 
     /// Of what is asked, not of its spelling: spaces and key order do not count.
@@ -88,7 +101,8 @@ pub(in crate::worker_api) async fn act_on_dead_letter(
     let id = segment.dead_letter()?;
     let key = idempotency_key(&headers)?;
     let body: ActionBody = incoming.json(MAX_ACTION_BYTES).await?;
-    let acted = state.store.act(&body.into_act(id, key)?, &caller.into_actor()).await?;
+    let act = body.into_act(id, key, caller.review_role());
+    let acted = state.store.act(&act, &caller.into_actor()).await?;
     Ok(Json(ActionAnswer { dead_letter: acted.letter, replay_job_ids: acted.replay_job_ids }))
 }
 

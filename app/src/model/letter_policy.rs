@@ -1,0 +1,58 @@
+//! The settings of a kind that tell what may be done about its dead letters.
+//!
+//! Apart from [`Policy`](super::policy::Policy), because claims and endings read
+//! that one thousands of times a second and never look at these.
+
+use super::customer_notice::{DEFAULT_RECIPIENT_FIELDS, NoticeTemplate, default_templates};
+use super::policy::Overrides;
+use super::workflow::{WorkflowRule, built_in};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+/// The settings in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LetterPolicy {
+    /// Which options a letter offers.
+    pub workflow: Vec<WorkflowRule>,
+    /// What somebody outside is told.
+    pub notice_templates: Vec<NoticeTemplate>,
+    /// Payload fields, as dotted paths, that may name who is told.
+    pub recipient_fields: Vec<String>,
+}
+
+impl Default for LetterPolicy {
+    fn default() -> Self {
+        Self {
+            workflow: built_in(),
+            notice_templates: default_templates(),
+            recipient_fields: DEFAULT_RECIPIENT_FIELDS.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+impl LetterPolicy {
+    /// The defaults with the overrides laid over them.
+    pub fn effective(overrides: &Overrides) -> Self {
+        let defaults = Self::default();
+        Self {
+            workflow: set(overrides, "workflow").unwrap_or(defaults.workflow),
+            notice_templates: set(overrides, "notice_templates").unwrap_or(defaults.notice_templates),
+            recipient_fields: set(overrides, "recipient_fields").unwrap_or(defaults.recipient_fields),
+        }
+    }
+
+    /// Every setting with its default, by name.
+    pub fn defaults() -> Map<String, Value> {
+        let Self { workflow, notice_templates, recipient_fields } = Self::default();
+        Map::from_iter([
+            ("workflow".to_owned(), json!(workflow)),
+            ("notice_templates".to_owned(), json!(notice_templates)),
+            ("recipient_fields".to_owned(), json!(recipient_fields)),
+        ])
+    }
+}
+
+/// A value that was checked when it was set; `None` means the default.
+fn set<T: DeserializeOwned>(overrides: &Overrides, name: &str) -> Option<T> {
+    overrides.get(name).and_then(|change| serde_json::from_value(change.value.clone()).ok())
+}
