@@ -81,7 +81,7 @@ async fn a_correction_that_changes_nothing_is_refused(db: Arc<TestDatabase>) {
 }
 
 async fn a_correction_inherits_the_unique_key(db: Arc<TestDatabase>) {
-    let keyed = || NewJob { unique_key: Some("invoice-7".into()), ..job("k") };
+    let keyed = || NewJob { unique_key: Some("invoice-7".into()), payload: None, ..job("k") };
     let letter = parked_job(&db, keyed()).await;
     let acted = db.act(&corrected(&letter, "{}"), "mila").await;
     assert!(acted.is_err(), "no payload before, an empty one now: the same");
