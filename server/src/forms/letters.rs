@@ -51,10 +51,18 @@ pub async fn act(
     };
     person.must_be(Role::Reviewer).map_err(on_letter)?;
     let Form(form) = form.map_err(|e| on_letter(Problem::bad_form(&e)))?;
-    let act = checked(id, &form).map_err(|e| match e.field.as_str() {
-        "note" => on_letter(Problem::invalid(&e)).shown_on(&page, Notice::NoteNeeded),
-        _ => on_letter(Problem::invalid(&e)),
-    })?;
+    let act = match checked(id, &form) {
+        Ok(act) => act,
+        Err(e) => {
+            // That there is no such letter comes before what may be done to one.
+            let found = state.store.find_letter(id).await.map_err(|e| on_letter(Problem::of_store(&state, e)))?;
+            return Err(match (found, e.field.as_str()) {
+                (None, _) => Problem::not_found("There is no such dead letter."),
+                (Some(_), "note") => on_letter(Problem::invalid(&e)).shown_on(&page, Notice::NoteNeeded),
+                (Some(_), _) => on_letter(Problem::invalid(&e)),
+            });
+        }
+    };
     person.must_be(act.action.role()).map_err(on_letter)?;
     state.store.act(&act, &person.actor).await.map_err(|e| on_letter(Problem::of_store(&state, e)))?;
     let notice = match act.action {

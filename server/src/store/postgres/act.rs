@@ -24,8 +24,9 @@ pub(super) async fn act(pool: &PgPool, act: &LetterAct, actor: &Actor) -> Tried<
         let letter = letters::find(&mut tx, act.id).await?.ok_or(StoreError::NotFound("dead letter"))?;
         return Ok(Acted { letter, replay_job_ids });
     }
-    check_note(act)?;
     let now = resolve(&mut tx, act, actor).await?;
+    // Whether there is such a letter, as it was seen, comes before the rules.
+    check_note(act)?;
     release_unique_key(&mut tx, act).await?;
     let replay_job_ids = match act.action {
         RecoveryAction::ApproveAndReplay => vec![insert_replay(&mut tx, act, now).await?],

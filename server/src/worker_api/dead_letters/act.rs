@@ -57,9 +57,6 @@ impl ActionBody {
         if self.mode.is_some() && !is_replay {
             return Err(ApiError::invalid("mode", "goes with a replay only"));
         }
-        if self.action.needs_note() && self.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
-            return Err(ApiError::invalid("note", "must say why: this cannot be taken back"));
-        }
         Ok(LetterAct {
             id,
             idempotency: key.map(|key| IdempotencyKey { key, body_sha256: self.sha256(id) }),
@@ -88,7 +85,13 @@ pub(in crate::worker_api) async fn act_on_dead_letter(
     let id = segment.dead_letter()?;
     let key = idempotency_key(&headers)?;
     let body: ActionBody = incoming.json(MAX_ACTION_BYTES).await?;
-    let acted = state.store.act(&body.into_act(id, key)?, &caller.into_actor()).await?;
+    let act = match body.into_act(id, key) {
+        Ok(act) => act,
+        // That there is no such letter comes before what may be done to one.
+        Err(_) if state.store.find_letter(id).await?.is_none() => return Err(ApiError::NotFound("dead letter")),
+        Err(error) => return Err(error),
+    };
+    let acted = state.store.act(&act, &caller.into_actor()).await?;
     Ok(Json(ActionAnswer { dead_letter: acted.letter, replay_job_ids: acted.replay_job_ids }))
 }
 
