@@ -76,7 +76,9 @@ fn shown(url: &str) -> String {
             parsed.set_query(None);
             parsed.to_string()
         }
-        _ => url.to_owned(),
+        _ if url.starts_with("sqlite:") => url.to_owned(),
+        // Nobody can tell where a password stands in what cannot be read.
+        _ => url.split_once(':').map_or_else(|| "given".to_owned(), |(scheme, _)| format!("{scheme}:…")),
     }
 }
 
@@ -89,6 +91,7 @@ mod tests {
         let text = shown("postgres://mila:s3cret@db.example:5432/queue");
         assert_eq!(text, "postgres://mila@db.example:5432/queue");
         assert_eq!(shown("postgres://db.example/queue?password=s3cret"), "postgres://db.example/queue");
+        assert_eq!(shown("postgres://mila:s3cret@db.example:nine/queue"), "postgres:…");
         assert_eq!(shown("mysql://mila:s3cret@db.example/queue"), "mysql://mila@db.example/queue");
         assert_eq!(shown("sqlite:/var/lib/queue.db"), "sqlite:/var/lib/queue.db");
     }

@@ -110,7 +110,7 @@ impl Text {
     /// cut between two characters, never inside one or inside an escape.
     fn take(&mut self, byte: u8, may_be_cut: bool) -> bool {
         let is_plain = !self.is_after_backslash && self.escape_left == 0;
-        if is_plain && byte == b'"' {
+        if byte == b'"' && !self.is_after_backslash {
             return true;
         }
         let starts_character = is_plain && byte & 0b1100_0000 != 0b1000_0000;
@@ -120,7 +120,6 @@ impl Text {
             self.is_after_backslash = false;
             self.escape_left = if byte == b'u' { 4 } else { 0 };
         } else if self.escape_left > 0 {
-            // A quote here ends a broken escape and the text; the parser says so.
             self.escape_left -= 1;
         } else {
             self.is_after_backslash = byte == b'\\';

@@ -79,7 +79,7 @@ impl SqliteStore {
         match if_missing {
             IfMissing::Make => create_private(&path)?,
             IfMissing::Refuse if std::path::Path::new(&path).exists() => {}
-            IfMissing::Refuse => return Err(missing(&format!("there is no file {path}"))),
+            IfMissing::Refuse => return Err(missing("there is no such file")),
         }
         let place = Arc::new(Place::of(&path)?);
         let options = SqliteConnectOptions::new()
@@ -88,6 +88,9 @@ impl SqliteStore {
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(200)
             .foreign_keys(true);
+        if if_missing == IfMissing::Refuse && !is_ours(&options).await? {
+            return Err(missing("this file is no database of Drainboard"));
+        }
         let writing = options
             .clone()
             .journal_mode(SqliteJournalMode::Wal)
@@ -95,7 +98,7 @@ impl SqliteStore {
             .synchronous(SqliteSynchronous::Full)
             .pragma("journal_size_limit", LOG_BYTES);
         let writer = pool(1).connect_with(writing).await.map_err(|error| cannot_open(&path, &error))?;
-        prepare(&writer, if_missing).await?;
+        prepare(&writer).await?;
         let reading = options.pragma("query_only", "ON");
         let readers = pool(READERS).connect_with(reading).await.map_err(|error| cannot_open(&path, &error))?;
         place.check()?;
@@ -157,8 +160,18 @@ impl DerefMut for Tx {
     }
 }
 
+/// Whether the file was set up by us; writes nothing into somebody else's.
+async fn is_ours(options: &SqliteConnectOptions) -> Tried<bool> {
+    let mut connection = SqliteConnection::connect_with(options).await?;
+    let found = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')")
+        .fetch_one(&mut connection)
+        .await?;
+    connection.close().await?;
+    Ok(found)
+}
+
 /// Checks the library and brings the schema up to date, one process at a time.
-async fn prepare(writer: &SqlitePool, if_missing: IfMissing) -> Tried<()> {
+async fn prepare(writer: &SqlitePool) -> Tried<()> {
     let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
     let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut *tx).await?;
     if is_too_old(&version) {
@@ -166,13 +179,6 @@ async fn prepare(writer: &SqlitePool, if_missing: IfMissing) -> Tried<()> {
             "SQLite {version} is too old: below 3.51.3 it can damage the file while checkpointing"
         ))
         .into());
-    }
-    let is_set_up: bool =
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')")
-            .fetch_one(&mut *tx)
-            .await?;
-    if !is_set_up && if_missing == IfMissing::Refuse {
-        return Err(missing("this is no database of Drainboard").into());
     }
     // Boxed, because the compiler cannot see that it may move between threads.
     let migrating: BoxFuture<'_, _> = Box::pin(MIGRATOR.run_direct(None, &mut *tx, false));
