@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StoreError {
     /// A value breaks a rule that only the database's contents can tell.
-    #[error("{0}")]
+    #[error(transparent)]
     Invalid(#[from] FieldError),
     /// There is no such thing.
     #[error("{0} does not exist")]
@@ -28,6 +28,10 @@ pub enum StoreError {
     /// The database cannot be reached or is too busy; try again.
     #[error("the database is unreachable")]
     Unavailable(String),
+    /// The database answers, but with an error that no call can help: a table is
+    /// missing, a right was taken away, a page is damaged. It may be mended.
+    #[error("the database answers with an error")]
+    DatabaseError(String),
     /// A fault of ours. The text is for the log only.
     #[error("internal error")]
     Internal(String),
@@ -54,6 +58,12 @@ pub enum AppError {
     /// The database is away since then, if that is known.
     #[error("The database cannot be reached; nothing was changed. This page comes back by itself.")]
     Unavailable(Option<DateTime<Utc>>),
+    /// The database answers with an error.
+    #[error(
+        "The database answers with an error; nothing was changed, and the server's log has the cause. \
+         This page comes back by itself."
+    )]
+    DatabaseError,
     /// A fault of ours, logged under the request's id.
     #[error("Something went wrong on the server; the log has the details.")]
     Internal,
@@ -68,6 +78,7 @@ impl From<StoreError> for AppError {
             StoreError::Conflict(text) => Self::Conflict(text),
             StoreError::Forbidden(_) => Self::Forbidden,
             StoreError::Unavailable(_) => Self::Unavailable(None),
+            StoreError::DatabaseError(_) => Self::DatabaseError,
             StoreError::Internal(_) => Self::Internal,
         }
     }

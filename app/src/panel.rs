@@ -7,7 +7,7 @@
 use crate::error::StoreError;
 use crate::model::forecast::{self, Sample};
 use crate::model::reading::{Reading, Snapshot};
-use crate::model::verdict::Verdict;
+use crate::model::verdict::{NoReading, Verdict};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -43,7 +43,9 @@ impl PanelMemory {
         let mut memory = self.lock();
         match outcome {
             Ok(snapshot) => memory.fresh(Reading::of(snapshot)),
-            Err(_) => memory.stale(),
+            Err(StoreError::Unavailable(_)) => memory.stale(NoReading::Unreachable),
+            // It is read without anybody's input, so whatever is wrong is wrong in the database.
+            Err(_) => memory.stale(NoReading::DatabaseError),
         }
     }
 
@@ -88,14 +90,14 @@ impl Remembered {
         }
     }
 
-    fn stale(&mut self) -> PanelView {
+    fn stale(&mut self, cause: NoReading) -> PanelView {
         let since = *self.away_since.get_or_insert_with(|| match &self.last {
             // The database's clock, carried on by elapsed time: no second clock is asked.
             Some((reading, at)) => reading.as_of + TimeDelta::from_std(at.elapsed()).unwrap_or_default(),
             None => Utc::now(),
         });
         PanelView {
-            verdict: Verdict::unreachable(since),
+            verdict: Verdict::unknown(since, cause),
             reading: self.last.as_ref().map(|(reading, _)| reading.clone()),
             is_fresh: false,
             forecast: None,

@@ -20,7 +20,7 @@ pub struct SiteAssets {
 /// The whole HTML document of the page that the request asks for.
 ///
 /// The server gives, as contexts: `Arc<dyn Store>`, `Option<Viewer>`,
-/// [`crate::panel::PanelMemory`], [`crate::api::FormKeys`] and
+/// [`crate::api::PanelSource`], [`crate::api::FormKeys`] and
 /// [`crate::api::FailureReport`].
 pub fn shell(assets: SiteAssets) -> impl IntoView {
     provide_meta_context();

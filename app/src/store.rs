@@ -3,7 +3,8 @@
 //! Implemented by the server for each database; the same suite of tests runs
 //! on all of them. Every method is one transaction: state, attempt, ending,
 //! audit and answer commit together or not at all. All times come from the
-//! database's clock. Any method may answer `Unavailable` or `Internal`.
+//! database's clock. Any method may answer `Unavailable`,
+//! `DatabaseError` or `Internal`.
 
 use crate::error::StoreError;
 use crate::model::ids::{JobId, TokenId, UserId};
@@ -160,7 +161,7 @@ pub trait PeopleStore {
 /// All of it, object-safe.
 #[async_trait]
 pub trait Store: QueueStore + PanelStore + LetterStore + PolicyStore + PeopleStore + Send + Sync + 'static {
-    /// Whether the database answers.
+    /// Whether the database answers, and everything of ours is in it.
     async fn ping(&self) -> Stored<()>;
 
     /// The database's clock.

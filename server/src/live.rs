@@ -144,10 +144,7 @@ fn panel_event(html: &str) -> Bytes {
 async fn panel_once(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, Problem> {
     let session = session_sha256(&headers, &state.config).ok_or_else(Problem::session_ended)?;
     match look_up(&state, &session, false).await {
-        Ok(Some(_)) => {
-            let outcome = state.ask(READING, async |store| store.snapshot().await).await;
-            Ok(Html(panel_html(&state.panel.view_of(outcome))).into_response())
-        }
+        Ok(Some(_)) => Ok(Html(panel_html(&state.panel_now(READING).await)).into_response()),
         Ok(None) => Err(Problem::session_ended()),
         Err(error) => Err(Problem::of_store(&state, error)),
     }

@@ -3,7 +3,8 @@
 use crate::config::Config;
 use crate::live::Live;
 use app::error::StoreError;
-use app::panel::PanelMemory;
+use app::model::reading::Snapshot;
+use app::panel::{PanelMemory, PanelView};
 use app::store::{Store, Stored};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,5 +39,22 @@ impl AppState {
             Ok(Err(error)) => Err(StoreError::Internal(format!("a question ended early: {error}"))),
             Err(_) => Err(StoreError::Unavailable(format!("no answer within {patience:?}"))),
         }
+    }
+
+    /// A reading made now, or the reason why there is none.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn read_now(&self, patience: Duration) -> Stored<Snapshot> {
+        self.ask(patience, async |store| store.snapshot().await).await
+    }
+
+    /// What to show of the panel now. Why it could not be read goes to the log.
+    pub async fn panel_now(&self, patience: Duration) -> PanelView {
+        let outcome = self.read_now(patience).await;
+        if let Err(error) = &outcome {
+            tracing::warn!(cause = ?error, "no reading");
+        }
+        self.panel.view_of(outcome)
     }
 }

@@ -33,8 +33,7 @@ impl Access {
     /// Reads the panel now; while the database is away, the last one that was
     /// read, marked as not fresh.
     pub async fn panel(&self) -> PanelView {
-        let outcome = self.store.snapshot().await;
-        self.memory.view_of(outcome)
+        (self.panel.0)().await
     }
 
     /// The head of a page, from a reading made now: a remembered line could

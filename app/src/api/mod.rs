@@ -8,10 +8,12 @@ pub mod request;
 
 use crate::error::{AppError, StoreError};
 use crate::model::people::{Role, Viewer};
-use crate::panel::PanelMemory;
+use crate::panel::PanelView;
 use crate::store::Store;
 use http::StatusCode;
 use leptos::prelude::use_context;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 pub use glance::Glance;
@@ -27,6 +29,14 @@ impl FormKeys {
         use_context::<Self>().map(|keys| (keys.0)())
     }
 }
+
+/// A panel that is on its way.
+pub type Viewing = Pin<Box<dyn Future<Output = PanelView> + Send>>;
+
+/// Reads the panel now, in a time that the server bounds: while the database is
+/// away, a page has to say so before its reader gives up.
+#[derive(Clone)]
+pub struct PanelSource(pub Arc<dyn Fn() -> Viewing + Send + Sync>);
 
 /// What is done about an error of a page: its status, and its cause in the log.
 pub type Report = dyn Fn(&AppError, Option<&StoreError>) + Send + Sync;
@@ -71,7 +81,7 @@ pub fn status_of(error: &AppError) -> StatusCode {
         AppError::NotFound(_) => StatusCode::NOT_FOUND,
         AppError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         AppError::Conflict(_) => StatusCode::CONFLICT,
-        AppError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        AppError::Unavailable(_) | AppError::DatabaseError => StatusCode::SERVICE_UNAVAILABLE,
         AppError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -83,8 +93,8 @@ pub struct Access {
     pub store: Arc<dyn Store>,
     /// Who looks.
     pub viewer: Viewer,
-    /// What the server remembers between readings.
-    pub memory: PanelMemory,
+    /// Reads the panel.
+    pub panel: PanelSource,
 }
 
 /// Access for a viewer who may do what `role` may.
@@ -97,5 +107,6 @@ pub fn permit(role: Role) -> Result<Access, AppError> {
         return Err(AppError::Forbidden);
     }
     let store = use_context::<Arc<dyn Store>>().ok_or(AppError::Internal)?;
-    Ok(Access { store, viewer, memory: use_context().unwrap_or_default() })
+    let panel = use_context::<PanelSource>().ok_or(AppError::Internal)?;
+    Ok(Access { store, viewer, panel })
 }

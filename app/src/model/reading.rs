@@ -68,6 +68,9 @@ pub struct KindSnapshot {
     pub next_later_at: Option<DateTime<Utc>>,
     /// Last claim that handed one out, accepted heartbeat or accepted end.
     pub last_worked_at: Option<DateTime<Utc>>,
+    /// Last claim that handed one out; `None` too for what was worked before
+    /// claims were told apart.
+    pub last_claimed_at: Option<DateTime<Utc>>,
     /// When the last hold on it ended.
     pub hold_ended_at: Option<DateTime<Utc>>,
     /// Set while it is paused.

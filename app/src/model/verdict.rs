@@ -46,13 +46,32 @@ pub struct Verdict {
     pub why: Vec<String>,
 }
 
+/// Why there is no fresh reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoReading {
+    /// The database does not answer.
+    Unreachable,
+    /// It answers, but with an error: a table is missing, a page is damaged.
+    DatabaseError,
+}
+
 impl Verdict {
-    /// The verdict while the database cannot be read.
-    pub fn unreachable(since: DateTime<Utc>) -> Self {
+    /// The verdict while the database cannot be read. The line is the same for
+    /// every cause, because other programs match it; `why` tells them apart.
+    pub fn unknown(since: DateTime<Utc>, cause: NoReading) -> Self {
+        let why = match cause {
+            NoReading::Unreachable => {
+                "Numbers below are the last that were read; nothing can be done until it is back."
+            }
+            NoReading::DatabaseError => {
+                "The database answers with an error, which is in the server's log. \
+                 Numbers below are the last that were read; nothing can be done until it is mended."
+            }
+        };
         Self {
             state: VerdictState::Unknown,
             text: format!("Unknown · database unreachable since {}", clock(since)),
-            why: vec!["Numbers below are the last that were read; nothing can be done until it is back.".to_owned()],
+            why: vec![why.to_owned()],
         }
     }
 }
@@ -108,7 +127,7 @@ fn line(snapshot: &Snapshot, states: &[KindState]) -> Verdict {
         );
     }
     if any(KindState::NotRunning) {
-        let claimed = match facts.last_worked_at {
+        let claimed = match facts.last_claimed_at {
             None => "never worked".to_owned(),
             Some(at) => format!("nothing claimed for {}", age_between(at, now)),
         };
@@ -147,6 +166,7 @@ struct Totals {
     oldest_due_at: Option<DateTime<Utc>>,
     next_later_at: Option<DateTime<Utc>>,
     last_worked_at: Option<DateTime<Utc>>,
+    last_claimed_at: Option<DateTime<Utc>>,
 }
 
 impl Totals {
@@ -160,6 +180,7 @@ impl Totals {
             oldest_due_at: kinds.iter().filter_map(|k| k.oldest_due_at).min(),
             next_later_at: kinds.iter().filter_map(|k| k.next_later_at).min(),
             last_worked_at: kinds.iter().filter_map(|k| k.last_worked_at).max(),
+            last_claimed_at: kinds.iter().filter_map(last_claim).max(),
         }
     }
 
@@ -270,8 +291,14 @@ fn skipped_text(snapshot: &Snapshot, states: &[KindState]) -> String {
     shown.join("; ")
 }
 
+/// The last claim of the kind. Where claims were not told apart from other work
+/// yet, the last work: no claim came after it.
+fn last_claim(kind: &KindSnapshot) -> Option<DateTime<Utc>> {
+    kind.last_claimed_at.or(kind.last_worked_at)
+}
+
 fn unclaimed_text(kind: &KindSnapshot, now: DateTime<Utc>) -> String {
-    let since = kind.last_worked_at.or(kind.oldest_unheld_due_at).unwrap_or(now);
+    let since = last_claim(kind).or(kind.oldest_unheld_due_at).unwrap_or(now);
     format!("{} waiting, none claimed for {}", kind.due, age_between(since, now))
 }
 

@@ -30,6 +30,7 @@ fn kind(name: &str) -> KindSnapshot {
         oldest_unheld_due_at: None,
         next_later_at: None,
         last_worked_at: None,
+        last_claimed_at: None,
         hold_ended_at: None,
         paused: None,
         not_running_after_seconds: 180,
@@ -44,6 +45,7 @@ fn due(name: &str, n: i64, seconds: i64, worked: Option<i64>) -> KindSnapshot {
         oldest_due_at: Some(before(seconds)),
         oldest_unheld_due_at: Some(before(seconds)),
         last_worked_at: worked.map(before),
+        last_claimed_at: worked.map(before),
         ..kind(name)
     }
 }
@@ -85,6 +87,54 @@ fn not_running() {
         "Not running? · 131 waiting, oldest 12 min, nothing claimed for 4 min"
     );
     assert_eq!(text(vec![due("a", 1, 180, None)]), "Not running? · 1 waiting, oldest 3 min, never worked");
+}
+
+/// A heartbeat starts the clock anew, but it hands nothing out.
+#[test]
+fn nothing_claimed_is_measured_from_the_last_claim() {
+    let held_long = KindSnapshot { last_claimed_at: Some(before(7_300)), ..due("a", 131, 8_000, Some(250)) };
+    let (verdict, kinds) = judge(&snapshot(vec![held_long.clone()]));
+    assert_eq!(verdict.text, "Not running? · 131 waiting, oldest 2 h, nothing claimed for 2 h");
+    assert_eq!(kinds[0].text, "not running? 131 waiting, none claimed for 2 h", "the line and the row agree");
+    let (verdict, _) = judge(&snapshot(vec![held_long.clone(), due("fine", 3, 60, Some(2))]));
+    assert_eq!(verdict.text, "Running, except a: 131 waiting, none claimed for 2 h");
+    let beating = KindSnapshot { last_worked_at: Some(before(10)), ..held_long };
+    assert_eq!(judge(&snapshot(vec![beating])).0.text, "Running · 131 waiting, oldest 2 h, last worked 10 s ago");
+    let unknown = KindSnapshot { last_claimed_at: None, ..due("a", 1, 300, Some(250)) };
+    assert_eq!(
+        judge(&snapshot(vec![unknown])).0.text,
+        "Not running? · 1 waiting, oldest 5 min, nothing claimed for 4 min",
+        "no claim came after the last work"
+    );
+}
+
+proptest::proptest! {
+    /// Whoever is told that nothing runs is never told of a claim within T.
+    #[test]
+    fn the_text_never_contradicts_the_state(
+        rows in proptest::collection::vec((0i64..400, 0i64..400, 0i64..400, proptest::bool::ANY), 1..4)
+    ) {
+        let kinds: Vec<KindSnapshot> = rows
+            .iter()
+            .enumerate()
+            .map(|(i, &(oldest, worked, more, ever))| KindSnapshot {
+                last_claimed_at: ever.then(|| before(worked + more)),
+                ..due(&format!("k{i}"), 1, oldest, ever.then_some(worked))
+            })
+            .collect();
+        let last_claim = kinds.iter().filter_map(|kind| kind.last_claimed_at).max();
+        let verdict = judge(&snapshot(kinds)).0;
+        if verdict.state == VerdictState::NotRunning {
+            let claimed = match last_claim {
+                None => "never worked".to_owned(),
+                Some(at) => {
+                    proptest::prop_assert!((now() - at).num_seconds() >= 180, "{}", verdict.text);
+                    format!("nothing claimed for {}", age_between(at, now()))
+                }
+            };
+            proptest::prop_assert!(verdict.text.ends_with(&claimed), "{}", verdict.text);
+        }
+    }
 }
 
 #[test]
@@ -249,8 +299,12 @@ fn not_running_says_what_to_look_at() {
 }
 
 #[test]
-fn unreachable_names_the_time() {
-    let verdict = Verdict::unreachable("2026-07-02T14:02:11Z".parse().unwrap());
-    assert_eq!(verdict.text, "Unknown · database unreachable since 14:02:11 UTC");
-    assert!(!verdict.state.is_well());
+fn unknown_names_the_time_and_says_why() {
+    let since = "2026-07-02T14:02:11Z".parse().unwrap();
+    let [away, broken] = [NoReading::Unreachable, NoReading::DatabaseError].map(|why| Verdict::unknown(since, why));
+    for verdict in [&away, &broken] {
+        assert_eq!(verdict.text, "Unknown · database unreachable since 14:02:11 UTC", "other programs match this");
+        assert!(!verdict.state.is_well());
+    }
+    assert!(broken.why[0].contains("answers with an error") && away.why != broken.why, "{:?}", broken.why);
 }

@@ -12,6 +12,7 @@ pub fn failed(error: &AppError) -> impl IntoView + use<> {
         AppError::Invalid(_) => "This address asks for something that does not exist",
         AppError::Conflict(_) => "Somebody else was first",
         AppError::Unavailable(_) => "Database unreachable",
+        AppError::DatabaseError => "Database error",
         AppError::Internal => "Something went wrong",
     };
     let (href, label) = match error {

@@ -93,7 +93,7 @@ where
         let (contents, is_away) = match load(access, request).await {
             Ok(view) => (view! { <h1>{title}</h1>{view} }.into_any(), false),
             Err(error) => {
-                let is_away = matches!(error.shown, AppError::Unavailable(_));
+                let is_away = matches!(error.shown, AppError::Unavailable(_) | AppError::DatabaseError);
                 (reported(error), is_away)
             }
         };

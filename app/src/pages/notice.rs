@@ -129,7 +129,7 @@ impl Notice {
             Self::NameRefused => "Nothing was stored: the name breaks the rule below.",
             Self::FormRefused => "Nothing was done: the form was incomplete. Try again from this page.",
             Self::Forbidden => "Nothing was done: your role does not allow it.",
-            Self::Unavailable => "Nothing was done: the database cannot be reached. Try again.",
+            Self::Unavailable => "Nothing was done: the database is not available. Try again.",
         }
     }
 

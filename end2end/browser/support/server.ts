@@ -23,6 +23,7 @@ export class Server {
     private readonly port: number,
   ) {
     this.url = `http://127.0.0.1:${port}`;
+    this.command(["migrate"]);
     for (const [name, role] of Object.entries(PEOPLE)) {
       this.command(["user", "add", name, "--role", role, "--password-stdin"], PASSWORD);
     }

@@ -3,9 +3,8 @@
 use crate::store;
 use anyhow::{Context as _, bail};
 use app::error::StoreError;
-use app::store::Store;
+use app::store::{Store, Stored};
 use clap::Args;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,53 +37,48 @@ impl Database {
         self.given_url().unwrap_or(DEFAULT_URL)
     }
 
-    /// Opens the database, a new SQLite file included.
+    /// Opens the database, or makes it: for the commands that serve or migrate.
     ///
     /// # Errors
     /// A sentence that names the database, never its password.
+    pub async fn open_or_make(&self) -> anyhow::Result<Arc<dyn Store>> {
+        self.opened(store::connect(self.url())).await
+    }
+
+    /// Opens a database that must be there: a mistyped name must neither become
+    /// an empty database nor be answered from one.
+    ///
+    /// # Errors
+    /// As [`Self::open_or_make`].
     pub async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+        self.opened(store::connect_existing(self.url())).await
+    }
+
+    async fn opened(&self, connecting: impl Future<Output = Stored<Arc<dyn Store>>>) -> anyhow::Result<Arc<dyn Store>> {
         let shown = shown(self.url());
-        match tokio::time::timeout(CONNECTING, store::connect(self.url())).await {
+        match tokio::time::timeout(CONNECTING, connecting).await {
             Ok(Ok(store)) => Ok(store),
-            Ok(Err(StoreError::Unavailable(cause) | StoreError::Internal(cause))) => {
-                bail!("cannot use the database {shown}: {cause}")
-            }
+            Ok(Err(
+                StoreError::Unavailable(cause) | StoreError::DatabaseError(cause) | StoreError::Internal(cause),
+            )) => bail!("cannot use the database {shown}: {cause}"),
             Ok(Err(error)) => Err(error).with_context(|| format!("cannot use the database {shown}")),
             Err(_) => bail!("cannot use the database {shown}: no answer for {} s", CONNECTING.as_secs()),
         }
     }
-
-    /// Opens a database that must exist: a question about a mistyped path must
-    /// not make an empty database and answer from it.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub async fn open_existing(&self) -> anyhow::Result<Arc<dyn Store>> {
-        if let Some(path) = sqlite_path(self.url())
-            && !Path::new(path).exists()
-        {
-            bail!("there is no database {path}; name it with --database-url");
-        }
-        self.open().await
-    }
-}
-
-fn sqlite_path(url: &str) -> Option<&str> {
-    let path = url.strip_prefix("sqlite:")?;
-    let path = path.strip_prefix("//").unwrap_or(path);
-    Some(path.split_once('?').map_or(path, |(path, _)| path))
 }
 
 /// The URL without its password, and without its query, which may hold one.
 fn shown(url: &str) -> String {
     match url::Url::parse(url) {
-        Ok(mut parsed) if parsed.scheme().starts_with("postgres") => {
+        Ok(mut parsed) if parsed.scheme() != "sqlite" => {
             // Refused only for URLs that cannot have a password.
             let _ = parsed.set_password(None);
             parsed.set_query(None);
             parsed.to_string()
         }
-        _ => url.to_owned(),
+        _ if url.starts_with("sqlite:") => url.to_owned(),
+        // Nobody can tell where a password stands in what cannot be read.
+        _ => url.split_once(':').map_or_else(|| "given".to_owned(), |(scheme, _)| format!("{scheme}:…")),
     }
 }
 
@@ -97,14 +91,8 @@ mod tests {
         let text = shown("postgres://mila:s3cret@db.example:5432/queue");
         assert_eq!(text, "postgres://mila@db.example:5432/queue");
         assert_eq!(shown("postgres://db.example/queue?password=s3cret"), "postgres://db.example/queue");
+        assert_eq!(shown("postgres://mila:s3cret@db.example:nine/queue"), "postgres:…");
+        assert_eq!(shown("mysql://mila:s3cret@db.example/queue"), "mysql://mila@db.example/queue");
         assert_eq!(shown("sqlite:/var/lib/queue.db"), "sqlite:/var/lib/queue.db");
-    }
-
-    #[test]
-    fn the_path_of_a_file_is_found_in_every_spelling() {
-        for url in ["sqlite:/a/b.db", "sqlite:///a/b.db", "sqlite:/a/b.db?mode=rwc"] {
-            assert_eq!(sqlite_path(url), Some("/a/b.db"), "{url}");
-        }
-        assert_eq!(sqlite_path("postgres://x/y"), None);
     }
 }

@@ -43,7 +43,7 @@ enum Command {
     /// Be a worker of the demo.
     #[command(hide = true)]
     Worker(crate::demo::worker::Args),
-    /// Bring the database's schema up to date, and end.
+    /// Make the database, or bring its schema up to date, and end.
     Migrate,
     /// Print the verdict line.
     ///

@@ -3,7 +3,7 @@
 use super::{Database, command_line};
 use anyhow::{Context as _, bail};
 use app::model::name::Name;
-use app::model::policy::{Change, KindPolicy, Origin, checked_change};
+use app::model::policy::{Change, KindPolicy, Origin, Overrides, Policy, checked_change};
 use serde_json::{Map, Value};
 
 /// What can be done with policies.
@@ -41,8 +41,8 @@ impl Command {
 }
 
 async fn show(database: &Database, kind: Option<&str>, json: bool) -> anyhow::Result<()> {
-    let store = database.open_existing().await?;
-    let mut policies = store.list_policies().await?;
+    let store = database.open().await?;
+    let mut policies = store.list_policies().await.context("the policies cannot be read")?;
     store.close().await;
     if let Some(kind) = kind {
         policies.retain(|policy| policy.kind == kind);
@@ -52,9 +52,13 @@ async fn show(database: &Database, kind: Option<&str>, json: bool) -> anyhow::Re
     }
     if json {
         println!("{}", serde_json::to_string_pretty(&policies)?);
-    } else {
-        policies.iter().for_each(print);
+        return Ok(());
     }
+    if policies.is_empty() {
+        eprintln!("No kind has been enqueued or set yet. These defaults hold for every new one:");
+        policies.push(Policy::shown("(any kind)", &Overrides::new()));
+    }
+    policies.iter().for_each(print);
     Ok(())
 }
 

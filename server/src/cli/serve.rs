@@ -41,7 +41,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
         secure_cookies: args.secure_cookies,
     };
     let listener = listen(config.listen).await?;
-    let store = database.open().await?;
+    let store = database.open_or_make().await?;
     let address = listener.local_addr()?;
     let link = set_up::prepare(&*store).await?;
     let state = AppState { store, panel: PanelMemory::default(), live: Live::default(), config: Arc::new(config) };

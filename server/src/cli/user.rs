@@ -64,7 +64,7 @@ async fn add(database: &Database, name: &str, role: Role, password_stdin: bool) 
 }
 
 async fn set(database: &Database, name: &str, role: Option<Role>, disabled: Option<bool>) -> anyhow::Result<()> {
-    let store = database.open_existing().await?;
+    let store = database.open().await?;
     match store.change_user(name, role, disabled, &command_line()).await {
         Ok(()) => eprintln!("Changed {name}. Their sessions have ended."),
         Err(StoreError::NotFound(_)) => bail!("there is no user {name}"),

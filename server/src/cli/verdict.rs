@@ -31,7 +31,7 @@ pub async fn run(database: &Database) -> ExitCode {
 }
 
 async fn snapshot(database: &Database) -> anyhow::Result<Snapshot> {
-    let store = database.open_existing().await?;
+    let store = database.open().await?;
     let snapshot = tokio::time::timeout(READING, store.snapshot()).await.context("the reading took too long")??;
     store.close().await;
     Ok(snapshot)

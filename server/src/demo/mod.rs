@@ -78,7 +78,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<ExitCode> {
             &own
         }
     };
-    let store = database.open().await?;
+    let store = database.open_or_make().await?;
     let tokens = accounts::prepare(&*store).await?;
     let config = Config { listen: args.listen, ..Config::loopback(database.url()) };
     let state = AppState { store, panel: PanelMemory::default(), live: Live::default(), config: Arc::new(config) };

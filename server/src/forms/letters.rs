@@ -60,7 +60,17 @@ pub async fn act(
     };
     person.must_be(Role::Reviewer).map_err(on_letter)?;
     let Form(form) = form.map_err(|e| on_letter(Problem::bad_form(&e)))?;
-    let act = checked(id, &form, person.viewer.role).map_err(|e| on_letter(Problem::invalid(&e)))?;
+    let act = match checked(id, &form, person.viewer.role) {
+        Ok(act) => act,
+        Err(e) => {
+            // That there is no such letter comes before what may be done to one.
+            let found = state.store.find_letter(id).await.map_err(|e| on_letter(Problem::of_store(&state, e)))?;
+            return Err(match found {
+                None => Problem::not_found("There is no such dead letter."),
+                Some(_) => on_letter(Problem::invalid(&e)),
+            });
+        }
+    };
     state.store.act(&act, &person.actor).await.map_err(|error| {
         let needs_note = matches!(&error, StoreError::Invalid(field) if field.field == "note");
         let problem = on_letter(Problem::of_store(&state, error));

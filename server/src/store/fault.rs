@@ -64,6 +64,7 @@ impl From<Fault> for StoreError {
         match fault {
             Fault::Answer(error) => error,
             Fault::Database(error) if is_passing(&error) => Self::Unavailable(error.to_string()),
+            Fault::Database(error) if is_damage(&error) => Self::DatabaseError(error.to_string()),
             Fault::Database(error) => Self::Internal(error.to_string()),
         }
     }
@@ -104,6 +105,35 @@ fn is_passing_in_postgres(code: &str) -> bool {
         || matches!(code, "40001" | "40P01" | "55000" | "55P03" | "25006" | "25P03")
 }
 
+/// Whether the database is not as it was set up: something of ours is missing,
+/// may not be touched, or cannot be read.
+fn is_damage(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else { return false };
+    let code = error.code().unwrap_or_default();
+    if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
+        is_damage_in_sqlite(&code, error.message())
+    } else {
+        is_damage_in_postgres(&code)
+    }
+}
+
+/// No permission, out of memory, damaged, no database at all; a missing table or
+/// column has no code of its own.
+fn is_damage_in_sqlite(code: &str, message: &str) -> bool {
+    match code.parse::<u32>().map(|code| code & 0xff) {
+        Ok(3 | 7 | 11 | 23 | 26) => true,
+        Ok(1) => message.starts_with("no such ") || message.contains(" has no column named "),
+        _ => false,
+    }
+}
+
+/// Missing tables, columns, functions, schemas; rights taken away; system,
+/// configuration and internal errors, damaged data among them.
+fn is_damage_in_postgres(code: &str) -> bool {
+    ["3D", "3F", "58", "F0", "XX"].iter().any(|class| code.starts_with(class))
+        || matches!(code, "42P01" | "42703" | "42883" | "42501")
+}
+
 /// Whether the statement broke a uniqueness rule.
 pub fn is_duplicate(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
@@ -125,6 +155,20 @@ mod tests {
             assert!(is_passing_in_postgres(code), "{code}");
         }
         assert!(!is_passing_in_postgres("23505"));
+        for (code, message) in
+            [("1", "no such table: jobs"), ("1", "no such column: x"), ("11", ""), ("267", ""), ("26", "")]
+        {
+            assert!(is_damage_in_sqlite(code, message), "{code} {message}");
+        }
+        for (code, message) in [("1", "malformed JSON"), ("19", "no such thing"), ("1811", "forbidden"), ("5", "")] {
+            assert!(!is_damage_in_sqlite(code, message), "{code} {message}");
+        }
+        for code in ["42P01", "42703", "42501", "3F000", "58030", "XX001"] {
+            assert!(is_damage_in_postgres(code), "{code}");
+        }
+        for code in ["23505", "23514", "22001", "42601"] {
+            assert!(!is_damage_in_postgres(code), "{code}");
+        }
         assert!(matches!(StoreError::from(Fault::from(sqlx::Error::PoolTimedOut)), StoreError::Unavailable(_)));
         assert!(matches!(StoreError::from(Fault::from(sqlx::Error::RowNotFound)), StoreError::Internal(_)));
     }

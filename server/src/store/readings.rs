@@ -31,6 +31,7 @@ pub struct StoredKind {
     pub(super) evidence_failed_last_day: i64,
     pub(super) dropped_last_day: i64,
     pub(super) last_worked_at: Option<At>,
+    pub(super) last_claimed_at: Option<At>,
 }
 
 impl StoredKind {
@@ -60,6 +61,7 @@ impl StoredKind {
             oldest_unheld_due_at: oldest_due_at.filter(|_| !is_held),
             next_later_at: time(self.next_later_at),
             last_worked_at: time(self.last_worked_at),
+            last_claimed_at: time(self.last_claimed_at),
             hold_ended_at: time(self.hold_ended_at),
             paused: self.paused_at.map(|At(since)| Pause { by: self.paused_by.unwrap_or_default(), since }),
             not_running_after_seconds: narrow(self.not_running_after_seconds),

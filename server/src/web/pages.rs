@@ -9,7 +9,7 @@ use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
-use app::api::{FailureReport, FormKeys, status_of};
+use app::api::{FailureReport, FormKeys, PanelSource, status_of};
 use app::error::{AppError, StoreError};
 use app::model::people::Viewer;
 use app::shell::{SiteAssets, shell};
@@ -27,12 +27,21 @@ use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{LeptosRoutes as _, ResponseOptions, generate_route_list, render_app_async_with_context};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
 use tower::ServiceExt as _;
+use tracing::Instrument as _;
 
 pub use app::islands::panel_html;
 
 /// Pages that a person needs before they are signed in. They show no data.
 const OPEN_PAGES: [&str; 2] = ["/login", "/setup"];
+
+/// A page's panel that takes longer shows the last numbers, as old ones.
+const READING: Duration = Duration::from_secs(2);
+/// A page that takes longer, the look-up of its reader included, is given up:
+/// the database counts as away, and that is what its reader has to see.
+const PAGE: Duration = Duration::from_millis(3_500);
 
 /// The addresses of all pages, as the router writes them (`/jobs/{id}`).
 pub fn paths() -> Vec<String> {
@@ -60,13 +69,22 @@ pub fn router(state: &AppState) -> Router {
 fn provide(state: &AppState) {
     let extensions = use_context::<Parts>().map(|parts| parts.extensions).unwrap_or_default();
     provide_context(state.store.clone());
-    provide_context(state.panel.clone());
+    provide_context(panel_source(state));
     provide_context(extensions.get::<Viewer>().cloned());
     provide_context(FormKeys(Arc::new(|| Secret::random().expose().to_owned())));
     provide_context(failure_report());
     if let Some(CspNonce(nonce)) = extensions.get() {
         provide_context(Nonce::from_value(nonce.clone()));
     }
+}
+
+/// The panel, read in time for the page to be shown in time.
+fn panel_source(state: &AppState) -> PanelSource {
+    let state = state.clone();
+    PanelSource(Arc::new(move || {
+        let state = state.clone();
+        Box::pin(async move { state.panel_now(READING).await })
+    }))
 }
 
 /// Gives an error page its status, and the log the cause, once.
@@ -78,6 +96,7 @@ fn failure_report() -> FailureReport {
         }
         match cause {
             Some(StoreError::Internal(cause)) => tracing::error!(cause, "a page failed"),
+            Some(StoreError::DatabaseError(cause)) => tracing::error!(cause, "the database answers with an error"),
             Some(StoreError::Unavailable(cause)) => tracing::warn!(cause, "the database is away"),
             _ => {}
         }
@@ -88,11 +107,24 @@ fn failure_report() -> FailureReport {
 /// request's extensions. Also in front of addresses that do not exist, so that
 /// the anonymous cannot tell which do.
 async fn gate(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
+    let came_at = Instant::now();
     let is_open = OPEN_PAGES.contains(&request.uri().path());
     match find_viewer(&state, request.headers()).await {
         Ok(Some(viewer)) => {
             request.extensions_mut().insert(viewer);
-            next.run(request).await
+            let page = tokio::spawn(next.run(request).in_current_span());
+            match timeout(PAGE.saturating_sub(came_at.elapsed()), page).await {
+                Ok(Ok(page)) => page,
+                Ok(Err(error)) => {
+                    tracing::error!(%error, "a page ended before its answer");
+                    Problem::internal().into_response()
+                }
+                // The page is left to end in its own time: it may hold a transaction.
+                Err(_) => {
+                    let error = StoreError::Unavailable(format!("a page took longer than {PAGE:?}"));
+                    Problem::of_store(&state, error).reloading().into_response()
+                }
+            }
         }
         Ok(None) if is_open => next.run(request).await,
         Ok(None) => {

@@ -152,7 +152,7 @@ impl Problem {
             StoreError::LeaseLost => Self::conflict(StoreError::LeaseLost.to_string()),
             StoreError::Conflict(sentence) => Self::conflict(sentence),
             StoreError::Forbidden(sentence) => Self::forbidden(sentence),
-            StoreError::Unavailable(cause) => Self::unavailable(state, cause),
+            error @ (StoreError::Unavailable(_) | StoreError::DatabaseError(_)) => Self::unavailable(state, error),
             StoreError::Internal(cause) => {
                 tracing::error!(cause, "the store failed");
                 Self::internal()
@@ -163,13 +163,19 @@ impl Problem {
     /// 503 that begins with the verdict line, so that whoever looks during an
     /// outage reads the truth before anything else. It shows no data, so it may
     /// be shown to anybody.
-    fn unavailable(state: &AppState, cause: String) -> Self {
-        tracing::warn!(cause, "the database is away");
-        let verdict = state.panel.view_of(Err(StoreError::Unavailable(cause))).verdict;
+    fn unavailable(state: &AppState, error: StoreError) -> Self {
+        tracing::warn!(cause = ?error, "the database is away");
+        let what = match error {
+            StoreError::DatabaseError(_) => "answers with an error (the server's log has it)",
+            _ => "cannot be reached",
+        };
+        let verdict = state.panel.view_of(Err(error)).verdict;
         let mut problem = Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             verdict.text,
-            "The database cannot be reached, so nothing can be shown and nothing was changed. Try again in a few seconds.",
+            format!(
+                "The database {what}, so nothing can be shown and nothing was changed. Try again in a few seconds."
+            ),
         );
         problem.retry_after_seconds = Some(5);
         problem

@@ -9,6 +9,7 @@
 //! is 422 and names the field.
 
 use super::error::ApiError;
+use super::shortener::Shortener;
 use app::model::FieldError;
 use app::model::text::{preview, repaired_json};
 use axum::body::Body;
@@ -33,8 +34,9 @@ pub const MAX_ACTION_BYTES: usize = 4 * 1024 * 1024;
 pub const MAX_SMALL_BYTES: usize = 1024 * 1024;
 
 /// A body over its limit is read to its end up to here, so that the sender
-/// gets to see the answer instead of a broken connection.
-const MAX_DRAINED_BYTES: usize = 256 * 1024 * 1024;
+/// gets to see the answer instead of a broken connection. A report of a failure
+/// may be this long.
+pub const MAX_DRAINED_BYTES: usize = 256 * 1024 * 1024;
 /// Bodies longer than this are parsed off the threads that answer others.
 const LONG_BYTES: usize = 256 * 1024;
 /// Longest field name and rule in an answer, in characters.
@@ -63,13 +65,27 @@ impl Incoming {
     /// 413 over `limit_bytes`, 400 for no JSON object, 422 for a wrong field.
     pub async fn json<T: DeserializeOwned + Send + 'static>(self, limit_bytes: usize) -> Result<T, ApiError> {
         check_content_type(&self.headers)?;
-        let bytes = self.bytes(limit_bytes).await?;
-        if bytes.len() <= LONG_BYTES {
-            return parse(&bytes);
+        parsed(self.bytes(limit_bytes).await?).await
+    }
+
+    /// The body as a JSON object, its long parts cut or left out while it comes
+    /// in: see [`Shortener`]. For reports that must not be lost over their size.
+    ///
+    /// # Errors
+    /// As [`Self::json`], the limit being [`MAX_DRAINED_BYTES`], and
+    /// [`MAX_REPORT_BYTES`] for what cannot be shortened.
+    pub async fn shortened_json<T: DeserializeOwned + Send + 'static>(self) -> Result<T, ApiError> {
+        check_content_type(&self.headers)?;
+        let mut shortener = Shortener::default();
+        let total = drain(self.body, |chunk| shortener.push(chunk, MAX_REPORT_BYTES)).await?;
+        if total > MAX_DRAINED_BYTES {
+            return Err(ApiError::TooLarge { limit_bytes: MAX_DRAINED_BYTES });
         }
-        tokio::task::spawn_blocking(move || parse(&bytes))
-            .await
-            .map_err(|error| ApiError::Internal(format!("parsing a body: {error}")))?
+        let bytes = shortener.into_bytes();
+        if bytes.len() > MAX_REPORT_BYTES {
+            return Err(ApiError::TooLarge { limit_bytes: MAX_REPORT_BYTES });
+        }
+        parsed(bytes).await
     }
 
     /// Nothing at all, or an empty JSON object.
@@ -86,22 +102,38 @@ impl Incoming {
 
     async fn bytes(self, limit_bytes: usize) -> Result<Vec<u8>, ApiError> {
         let mut bytes = Vec::new();
-        let mut total: usize = 0;
-        let mut stream = self.body.into_data_stream();
-        while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(|_| ApiError::Malformed("The body ended before it was complete.".to_owned()))?;
-            total = total.saturating_add(chunk.len());
-            if total > MAX_DRAINED_BYTES {
-                break;
-            }
-            if total <= limit_bytes {
-                bytes.extend_from_slice(&chunk);
-            } else {
-                bytes = Vec::new();
-            }
-        }
+        let total = drain(self.body, |chunk| match bytes.len() + chunk.len() {
+            total if total <= limit_bytes => bytes.extend_from_slice(chunk),
+            _ => {}
+        })
+        .await?;
         if total > limit_bytes { Err(ApiError::TooLarge { limit_bytes }) } else { Ok(bytes) }
     }
+}
+
+/// Shows `take` the body, chunk by chunk, to its end or just past
+/// [`MAX_DRAINED_BYTES`]; answers how many bytes came.
+async fn drain(body: Body, mut take: impl FnMut(&[u8])) -> Result<usize, ApiError> {
+    let mut total: usize = 0;
+    let mut stream = body.into_data_stream();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|_| ApiError::Malformed("The body ended before it was complete.".to_owned()))?;
+        total = total.saturating_add(chunk.len());
+        if total > MAX_DRAINED_BYTES {
+            break;
+        }
+        take(&chunk);
+    }
+    Ok(total)
+}
+
+async fn parsed<T: DeserializeOwned + Send + 'static>(bytes: Vec<u8>) -> Result<T, ApiError> {
+    if bytes.len() <= LONG_BYTES {
+        return parse(&bytes);
+    }
+    tokio::task::spawn_blocking(move || parse(&bytes))
+        .await
+        .map_err(|error| ApiError::Internal(format!("parsing a body: {error}")))?
 }
 
 #[derive(Deserialize)]

@@ -12,12 +12,15 @@ use app::model::people::{Actor, Role, Scope, Token};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// A caller whose token is known. Extracting it answers 401 otherwise.
 #[derive(Debug, Clone)]
 pub struct Caller {
     token: Token,
     sender: Sender,
+    came_at: Instant,
 }
 
 impl Caller {
@@ -38,6 +41,11 @@ impl Caller {
         if self.token.scopes.contains(&Scope::Admin) { Role::Admin } else { Role::Reviewer }
     }
 
+    /// What is left of the time in which a question must be answered.
+    pub fn patience(&self) -> Duration {
+        PATIENCE.saturating_sub(self.came_at.elapsed())
+    }
+
     /// The caller as the audit names it.
     pub fn into_actor(self) -> Actor {
         self.sender.actor(&format!("token {}", self.token.name))
@@ -48,10 +56,11 @@ impl FromRequestParts<AppState> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let came_at = Instant::now();
         let secret = bearer_secret(&parts.headers).ok_or(ApiError::Unauthenticated)?;
         let sha256 = sha256_hex(secret);
         let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await?;
-        Ok(Self { token: found.ok_or(ApiError::Unauthenticated)?, sender: Sender::of(parts) })
+        Ok(Self { token: found.ok_or(ApiError::Unauthenticated)?, sender: Sender::of(parts), came_at })
     }
 }
 

@@ -43,6 +43,24 @@ pub(super) fn optional<'de, R: Rule, D: Deserializer<'de>>(deserializer: D) -> R
     Ok(Option::<Ruled<R>>::deserialize(deserializer)?.map(|value| value.0))
 }
 
+/// A field that only advises: what breaks its rule is the same as absent, because
+/// the report that carries it must not be lost over it. Add `default`.
+pub(super) fn advisory<'de, R: Rule, D: Deserializer<'de>>(deserializer: D) -> Result<Option<R::Value>, D::Error> {
+    let json = RawJson::deserialize(deserializer)?;
+    Ok(serde_json::from_str::<Option<Ruled<R>>>(json.as_str()).ok().flatten().map(|value| value.0))
+}
+
+/// Whatever `T` takes.
+pub struct Plain<T>(PhantomData<T>);
+
+impl<T: for<'de> Deserialize<'de>> Rule for Plain<T> {
+    type Value = T;
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
+
 /// A list of 1 to `MAX` items that each obey a rule. Stops reading at the first too many.
 pub struct List<R, const MAX: usize>(PhantomData<R>);
 
@@ -129,6 +147,22 @@ impl<const MAX_BYTES: usize> Rule for CutText<MAX_BYTES> {
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
         let text = String::deserialize(deserializer)?;
+        Ok(text::cut(&text::clean(&text), MAX_BYTES).to_owned())
+    }
+}
+
+/// As [`CutText`], or a number, which becomes its digits: many codes are numbers.
+pub struct CodeText<const MAX_BYTES: usize>;
+
+impl<const MAX_BYTES: usize> Rule for CodeText<MAX_BYTES> {
+    type Value = String;
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+        let text = match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => text,
+            serde_json::Value::Number(number) => number.to_string(),
+            _ => return Err(D::Error::custom("must be text or a number")),
+        };
         Ok(text::cut(&text::clean(&text), MAX_BYTES).to_owned())
     }
 }
@@ -386,16 +420,19 @@ impl Rule for JsonList {
     }
 }
 
-/// A JSON object of any size; one over 1 MiB is left out and says so, because
-/// the report that carries it must not be lost over it.
+/// A JSON object of any size; one over 1 MiB, or what is no object, is left out
+/// and says so, because the report that carries it must not be lost over it.
 pub struct JsonObjectOrNote;
 
 impl Rule for JsonObjectOrNote {
     type Value = RawJson;
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
-        let json: RawJson = shaped_json(RawJson::deserialize(deserializer)?, '{', "must be an object")?;
+        let json = RawJson::deserialize(deserializer)?;
         match json.as_str().len() {
+            _ if !json.as_str().starts_with('{') => {
+                Ok(RawJson::stored(r#"{"left_out":"was no JSON object"}"#.to_owned()))
+            }
             bytes if bytes > MAX_PAYLOAD_BYTES => Ok(RawJson::stored(format!(
                 r#"{{"left_out":"{bytes} bytes, more than the {MAX_PAYLOAD_BYTES} that are stored"}}"#
             ))),

@@ -46,6 +46,8 @@ pub enum ApiError {
     Invalid(FieldError),
     /// 503: the database is away. The cause is for the log only.
     Unavailable(String),
+    /// 503: the database answers with an error. The cause is for the log only.
+    DatabaseError(String),
     /// 500: a fault of ours. The cause is for the log only.
     Internal(String),
 }
@@ -79,6 +81,16 @@ impl ApiError {
         Self::Invalid(FieldError::new(field, rule))
     }
 
+    /// A question that takes no input of the caller failed: whatever its cause,
+    /// the database cannot be read now, and asking again later may help.
+    pub fn of_reading(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(cause) => Self::Unavailable(cause),
+            StoreError::DatabaseError(cause) | StoreError::Internal(cause) => Self::DatabaseError(cause),
+            error => Self::DatabaseError(error.to_string()),
+        }
+    }
+
     /// Its HTTP status.
     pub fn status(&self) -> StatusCode {
         match self {
@@ -90,7 +102,7 @@ impl ApiError {
             Self::LeaseLost | Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::DatabaseError(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -106,7 +118,7 @@ impl ApiError {
             Self::Conflict(_) => "conflict",
             Self::TooLarge { .. } => "too_large",
             Self::Invalid(_) => "invalid",
-            Self::Unavailable(_) => "unavailable",
+            Self::Unavailable(_) | Self::DatabaseError(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
     }
@@ -126,6 +138,7 @@ impl ApiError {
             }
             Self::Invalid(error) => error.to_string(),
             Self::Unavailable(_) => "The database cannot be reached; nothing was changed. Try again.".to_owned(),
+            Self::DatabaseError(_) => "The database answers with an error; nothing was changed. Try again.".to_owned(),
             Self::Internal(_) => {
                 "Something went wrong on the server; its log has the cause under this answer's x-request-id.".to_owned()
             }
@@ -142,6 +155,7 @@ impl From<StoreError> for ApiError {
             StoreError::Conflict(why) => Self::Conflict(why),
             StoreError::Forbidden(why) => Self::NotAllowed(why),
             StoreError::Unavailable(cause) => Self::Unavailable(cause),
+            StoreError::DatabaseError(cause) => Self::DatabaseError(cause),
             StoreError::Internal(cause) => Self::Internal(cause),
         }
     }
@@ -169,7 +183,7 @@ impl IntoResponse for ApiError {
             Self::Unauthenticated => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Self::Unavailable(cause) => {
+            Self::Unavailable(cause) | Self::DatabaseError(cause) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
                 response.extensions_mut().insert(Cause(cause));
             }

@@ -1,4 +1,5 @@
-//! `GET /healthz`: the process answers. `GET /readyz`: the database does too.
+//! `GET /healthz`: the process answers. `GET /readyz`: the database does too, and
+//! everything of ours is in it.
 //!
 //! Open to everybody; they say nothing else.
 
@@ -14,6 +15,6 @@ pub(super) async fn show_health() -> &'static str {
 pub(super) async fn show_readiness(State(state): State<AppState>) -> Result<&'static str, ApiError> {
     match state.ask(PATIENCE, async |store| store.ping().await).await {
         Ok(()) => Ok("ready\n"),
-        Err(error) => Err(ApiError::Unavailable(error.to_string())),
+        Err(error) => Err(ApiError::of_reading(error)),
     }
 }

@@ -22,6 +22,7 @@ mod path;
 pub mod pipeline;
 pub mod policies;
 mod query;
+mod shortener;
 pub mod ticks;
 pub mod verdict;
 
@@ -34,9 +35,9 @@ use axum::routing::{MethodFilter, MethodRouter, any, on};
 use error::ApiError;
 use std::time::Duration;
 
-/// A database that has not answered a reading for so long counts as away, so
-/// that a monitor gets its answer in time.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A database that has not answered for so long counts as away, so that a
+/// monitor gets its answer in time. Who calls and what they ask for share it.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// One call: how it is reached and what answers.
 pub struct Endpoint {

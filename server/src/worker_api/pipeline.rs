@@ -1,6 +1,5 @@
 //! `GET /pipeline`: the numbers and the verdict of one reading, taken now.
 
-use super::PATIENCE;
 use super::caller::Caller;
 use super::error::{Answer, ApiError};
 use super::query::Query;
@@ -17,13 +16,13 @@ pub(super) async fn show_pipeline(
 ) -> Answer<Reading> {
     caller.require(Scope::Read)?;
     Query::parse(query.as_deref(), &[])?;
-    let outcome = state.ask(PATIENCE, async |store| store.snapshot().await).await;
+    let outcome = state.read_now(caller.patience()).await;
     let error = outcome.as_ref().err().cloned();
     // The memory is told either way: since when the database is away is shown elsewhere.
     let view = state.panel.view_of(outcome);
     match (error, view.reading) {
         (None, Some(reading)) => Ok(Json(reading)),
-        (Some(error), _) => Err(ApiError::from(error)),
+        (Some(error), _) => Err(ApiError::of_reading(error)),
         (None, None) => Err(ApiError::Internal("a snapshot without a reading".to_owned())),
     }
 }

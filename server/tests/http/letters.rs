@@ -1,7 +1,8 @@
 //! Dead letters over HTTP: listed in pages, filtered, acted on exactly once.
 
-use crate::client::{ALL_SCOPES, Client, stored};
+use crate::client::{ALL_SCOPES, Client, secret_of, stored};
 use crate::support::TestDatabase;
+use app::model::people::Scope;
 use axum::http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ each_database![
     pages_neither_skip_nor_repeat,
     approving_makes_one_replay,
     rejecting_needs_a_note,
+    a_letter_that_is_not_there_comes_before_the_rules,
     the_second_of_two_is_told_what_happened,
     a_repeated_key_gives_the_same_answer_once,
     a_bad_action_changes_nothing,
@@ -136,6 +138,25 @@ async fn approving_makes_one_replay(db: Arc<TestDatabase>) {
     );
     let entry = db.audit().await.into_iter().find(|entry| entry.action == "approve_and_replay").unwrap();
     assert_eq!(entry.actor, "token all");
+}
+
+async fn a_letter_that_is_not_there_comes_before_the_rules(db: Arc<TestDatabase>) {
+    let client = Client::of(&db).await;
+    let letter = client.parked("k").await;
+    for (body, field) in [
+        (json!({"action": "reject_and_close", "version": 1}), "note"),
+        (json!({"action": "reject_and_close", "version": 1, "note": " "}), "note"),
+        (json!({"action": "reject_and_close", "version": 1, "note": "n", "mode": "pinned"}), "mode"),
+    ] {
+        let missing = json!({"id": "999"});
+        for key in [None, Some("once")] {
+            act(&client, &missing, key, body.clone()).await.is(404, "not_found");
+        }
+        let call = client.call(Method::POST, "/api/v1/dead-letters/999/actions").token(&secret_of(Scope::Read));
+        call.json(&body).send().await.is(403, "forbidden");
+        act(&client, &letter, None, body).await.is_invalid(field);
+    }
+    assert_eq!(db.door.count("action_keys").await, 0, "a refused action keeps no key");
 }
 
 async fn rejecting_needs_a_note(db: Arc<TestDatabase>) {

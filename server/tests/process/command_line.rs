@@ -56,9 +56,68 @@ fn a_verdict_that_cannot_be_read_is_unknown_and_makes_no_database() {
     assert!(!database.path().exists(), "a mistyped path must not become an empty, idle queue");
 }
 
+/// Every command that does not serve or migrate, with arguments that are good.
+const COMMANDS: [&[&str]; 6] = [
+    &["verdict"],
+    &["token", "create", "--name", "t", "--scope", "read"],
+    &["user", "add", "mila", "--role", "admin", "--password-stdin"],
+    &["user", "set", "mila", "--role", "admin"],
+    &["policy", "show"],
+    &["policy", "set", "k", "max_attempts=5"],
+];
+
+#[test]
+fn only_serving_and_migrating_make_a_database() {
+    let database = Database::new();
+    let other = database.path().with_file_name("notes.db");
+    std::fs::write(&other, "").unwrap();
+    for command in COMMANDS {
+        let wanted = if command == ["verdict"] { 2 } else { 1 };
+        let missing = database.run_with_input(command, PASSWORD);
+        assert_eq!(missing.status.code(), Some(wanted), "{missing:?}");
+        let said = stderr(&missing);
+        assert!(said.contains(database.path().to_str().unwrap()), "it names the file: {said}");
+        assert!(said.contains("--database-url") && said.contains("drainboard migrate"), "and how to go on: {said}");
+        assert!(!database.path().exists(), "{command:?} made a file");
+
+        let mut elsewhere = command.to_vec();
+        let url = format!("sqlite:{}", other.display());
+        elsewhere.extend(["--database-url", &url]);
+        let foreign = database.run_with_input(&elsewhere, PASSWORD);
+        assert_eq!(foreign.status.code(), Some(wanted), "{foreign:?}");
+        assert!(stderr(&foreign).contains("no database of Drainboard"), "{foreign:?}");
+        assert_eq!(std::fs::metadata(&other).unwrap().len(), 0, "{command:?} wrote into somebody's file");
+    }
+    database.make();
+    for command in COMMANDS {
+        let done = database.run_with_input(command, PASSWORD);
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+    }
+}
+
+#[test]
+fn an_error_is_said_once_and_without_a_password() {
+    let database = Database::new();
+    for command in COMMANDS.iter().copied().chain([&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"]]) {
+        for (url, said) in [
+            ("mysql://mila:s3cret@db.example/queue", "must start with sqlite: or postgres://"),
+            ("postgres://mila:s3cret@127.0.0.1:nine/queue", "cannot be read"),
+            ("sqlite::memory:", "must name a file"),
+        ] {
+            let mut args = command.to_vec();
+            args.extend(["--database-url", url]);
+            let refused = database.run_with_input(&args, PASSWORD);
+            assert!(!refused.status.success(), "{refused:?}");
+            assert_eq!(stderr(&refused).matches(said).count(), 1, "{refused:?}");
+            assert!(!stderr(&refused).contains("s3cret"), "{refused:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_token_is_printed_alone_works_and_is_stored_only_as_a_hash() {
     let database = Database::new();
+    database.make();
     let made = database.run(&["token", "create", "--name", "w", "--scope", "enqueue,read"]);
     assert!(made.status.success(), "{made:?}");
     let token = stdout(&made).strip_suffix('\n').unwrap();
@@ -87,6 +146,7 @@ async fn a_token_is_printed_alone_works_and_is_stored_only_as_a_hash() {
 #[tokio::test]
 async fn people_are_added_changed_and_stopped() {
     let database = Database::new();
+    database.make();
     let add = |name: &str, password: &str| {
         database.run_with_input(&["user", "add", name, "--role", "reviewer", "--password-stdin"], password)
     };
@@ -117,6 +177,11 @@ async fn people_are_added_changed_and_stopped() {
 #[test]
 fn a_policy_is_shown_with_where_each_setting_comes_from() {
     let database = Database::new();
+    database.make();
+    let defaults = database.run(&["policy", "show"]);
+    assert!(defaults.status.success() && stdout(&defaults).contains("max_attempts = 3 (default)"), "{defaults:?}");
+    assert!(stderr(&defaults).contains("No kind"), "{defaults:?}");
+    assert_eq!(stdout(&database.run(&["policy", "show", "--json"])).trim(), "[]");
     let set = database.run(&["policy", "set", "k", "max_attempts=7", "jitter=none"]);
     assert!(set.status.success(), "{set:?}");
     let shown = database.run(&["policy", "show"]);

@@ -5,7 +5,7 @@ use crate::support::{Backend, TestDatabase};
 use app::error::StoreError;
 use app::model::job::JobState;
 use app::store::Store;
-use drainboard::store::connect;
+use drainboard::store::{connect, connect_existing};
 use futures::future::join_all;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ each_database![
     several_servers_may_open_an_empty_database_at_once,
     a_newer_schema_refuses_to_start_and_says_so,
     an_unknown_scheme_is_refused,
+    a_database_without_ours_is_made_only_when_asked,
     a_database_that_is_not_there_is_unavailable,
     the_database_s_clock_goes_forward,
     a_closed_store_answers_unavailable,
@@ -96,6 +97,26 @@ async fn a_newer_schema_refuses_to_start_and_says_so(db: Arc<TestDatabase>) {
     };
     assert!(text.contains("newer"), "it says why: {text:?}");
     assert_eq!(db.door.count("jobs").await, 1, "and touches nothing");
+}
+
+async fn a_database_without_ours_is_made_only_when_asked(db: Arc<TestDatabase>) {
+    let url = match db.backend {
+        Backend::Sqlite => db.url.replace("queue.db", "mistyped.db"),
+        Backend::Postgres => {
+            db.door.execute("DROP SCHEMA drainboard CASCADE").await;
+            db.url.clone()
+        }
+    };
+    let Err(StoreError::Unavailable(said)) = connect_existing(&url).await.map(|_| ()) else {
+        panic!("there is nothing to open");
+    };
+    assert!(said.contains("drainboard migrate") && said.contains("--database-url"), "{said}");
+    match db.backend {
+        Backend::Sqlite => assert!(!std::path::Path::new(url.trim_start_matches("sqlite:")).exists()),
+        Backend::Postgres => assert_eq!(db.door.count("pg_namespace WHERE nspname = 'drainboard'").await, 0),
+    }
+    connect(&url).await.expect("it is made").close().await;
+    connect_existing(&url).await.expect("now it is there").close().await;
 }
 
 async fn an_unknown_scheme_is_refused(db: Arc<TestDatabase>) {

@@ -1,11 +1,16 @@
 //! What happens to calls when the database is busy, broken or gone for a while.
 
 use crate::panel::{assert_equals_recount, live};
-use crate::support::calls::{claim_request, done, job};
+use crate::support::calls::{claim_request, done, job, name};
 use crate::support::recount::shown;
 use crate::support::{Backend, HeldWriters, SideDoor, TestDatabase};
 use app::error::StoreError;
+use app::model::ids::JobId;
+use app::model::job::JobFilter;
+use app::model::letter::LetterFilter;
+use app::model::park_rate::ParkRateQuery;
 use futures::future::try_join_all;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,14 +21,22 @@ each_database![
     calls_cut_off_half_way_leave_nothing_half_done,
     lost_connections_lose_no_job,
     gone_is_said_and_back_is_noticed,
+    everything_of_ours_must_be_there,
+    a_file_that_is_taken_away_is_noticed,
+    a_file_that_was_replaced_is_noticed,
 ];
 
 async fn a_reading_that_cannot_be_made_is_an_error_never_zeros(db: Arc<TestDatabase>) {
     db.enqueue(&vec![job("a"); 20]).await;
     let before = db.snapshot().await;
     db.door.execute("ALTER TABLE jobs RENAME TO jobs_away").await;
-    assert!(db.store.snapshot().await.is_err(), "unknown is not zero");
-    assert!(db.store.claim(&claim_request("w1", 1)).await.is_err());
+    for outcome in [
+        db.store.snapshot().await.map(drop),
+        db.store.claim(&claim_request("w1", 1)).await.map(drop),
+        db.store.enqueue(&[job("a")]).await.map(drop),
+    ] {
+        assert!(matches!(outcome, Err(StoreError::DatabaseError(_))), "unknown is not zero: {outcome:?}");
+    }
     db.door.execute("ALTER TABLE jobs_away RENAME TO jobs").await;
     assert_eq!(shown(&db.snapshot().await)["a"].due, shown(&before)["a"].due);
     assert_eq!(db.claim("w1", 20).await.len(), 20);
@@ -168,4 +181,80 @@ async fn a_write_lock_that_is_not_given_back(db: Arc<TestDatabase>) {
     assert!(db.store.snapshot().await.is_ok(), "reading goes on");
     held.release().await;
     assert_eq!(db.claim("w1", 10).await.len(), 1);
+}
+
+async fn everything_of_ours_must_be_there(db: Arc<TestDatabase>) {
+    let tables = match &db.door {
+        SideDoor::Sqlite(_) => "sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
+        SideDoor::Postgres(_) => {
+            "(SELECT tablename AS name FROM pg_tables WHERE schemaname = 'drainboard') t WHERE true"
+        }
+    };
+    let tables = db.door.rows(&["name"], &format!("{tables} AND name <> '_sqlx_migrations' ORDER BY name")).await;
+    assert!(tables.len() >= 18, "{tables:?}");
+    for table in tables.into_iter().filter_map(|mut row| row.remove(0)) {
+        db.door.execute(&format!("ALTER TABLE {table} RENAME TO {table}_away")).await;
+        let asked = db.store.ping().await;
+        assert!(matches!(asked, Err(StoreError::DatabaseError(_))), "add {table} to EVERY_TABLE: {asked:?}");
+        db.door.execute(&format!("ALTER TABLE {table}_away RENAME TO {table}")).await;
+        assert_eq!(db.store.ping().await, Ok(()), "{table} is back");
+    }
+}
+
+/// Every way to ask the store that a file which is gone could answer.
+async fn each_answer(db: &TestDatabase, lease: (JobId, i64)) -> Vec<Result<(), StoreError>> {
+    let store = &db.store;
+    vec![
+        store.ping().await,
+        store.now().await.map(drop),
+        store.snapshot().await.map(drop),
+        store.find_job(lease.0).await.map(drop),
+        store.list_jobs(&JobFilter { limit: 5, ..JobFilter::default() }).await.map(drop),
+        store.list_letters(&LetterFilter { limit: 5, ..LetterFilter::default() }).await.map(drop),
+        store.list_policies().await.map(drop),
+        store.count_park_rate(&ParkRateQuery::default()).await.map(drop),
+        store.list_audit(None, 5).await.map(drop),
+        store.find_token("x").await.map(drop),
+        store.find_user("x").await.map(drop),
+        store.find_session("x", true).await.map(drop),
+        store.count_users().await.map(drop),
+        store.enqueue(&[job("late")]).await.map(drop),
+        store.claim(&claim_request("w1", 1)).await.map(drop),
+        store.heartbeat(lease.0, lease.1, None).await.map(drop),
+        store.finish(lease.0, lease.1, done("late")).await.map(drop),
+        store.record_tick(&name("cron"), 60).await,
+        store.reap(10).await.map(drop),
+        store.purge(0, 0, 10).await.map(drop),
+    ]
+}
+
+fn file_of(db: &TestDatabase) -> Option<PathBuf> {
+    (db.backend == Backend::Sqlite).then(|| PathBuf::from(db.url.trim_start_matches("sqlite:")))
+}
+
+/// Only a file can be taken away under a server that has it open.
+async fn a_file_that_is_taken_away_is_noticed(db: Arc<TestDatabase>) {
+    let Some(file) = file_of(&db) else { return };
+    let claimed = db.claimed("a").await;
+    let away = file.with_file_name("away.db");
+    std::fs::rename(&file, &away).unwrap();
+    for (i, outcome) in each_answer(&db, (claimed.id, claimed.lease_token)).await.into_iter().enumerate() {
+        assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "answer {i}: {outcome:?}");
+    }
+    std::fs::rename(&away, &file).unwrap();
+    assert_eq!(db.door.count("jobs").await, 1, "nothing was written into the file that was away");
+    db.finish(&claimed, done("ok")).await;
+    assert_eq!(db.store.ping().await, Ok(()), "back without a restart");
+}
+
+async fn a_file_that_was_replaced_is_noticed(db: Arc<TestDatabase>) {
+    let Some(file) = file_of(&db) else { return };
+    let claimed = db.claimed("a").await;
+    std::fs::copy(&file, file.with_file_name("backup.db")).unwrap();
+    std::fs::rename(file.with_file_name("backup.db"), &file).unwrap();
+    for (i, outcome) in each_answer(&db, (claimed.id, claimed.lease_token)).await.into_iter().enumerate() {
+        assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "answer {i}: {outcome:?}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    assert!(matches!(db.store.snapshot().await, Err(StoreError::Unavailable(_))), "deleted");
 }

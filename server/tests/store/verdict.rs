@@ -16,6 +16,7 @@ each_database![
     one_job_after_an_idle_night_does_not_flip_the_line,
     never_worked,
     nothing_claimed_for_a_while,
+    nothing_claimed_counts_from_the_last_claim,
     a_short_limit_of_the_kind_is_obeyed,
     expired_leases_are_due_again,
     a_skipped_kind_beside_a_healthy_one,
@@ -111,6 +112,28 @@ async fn nothing_claimed_for_a_while(db: Arc<TestDatabase>) {
     let verdict = db.reading().await.verdict;
     assert_eq!(verdict.text, "Not running? · 131 waiting, oldest 12 min, nothing claimed for 4 min");
     assert!(verdict.why.contains(&"last claim 4 min ago by w-eu-1".to_owned()), "{:?}", verdict.why);
+}
+
+/// A heartbeat, and an end, are work and no claim.
+async fn nothing_claimed_counts_from_the_last_claim(db: Arc<TestDatabase>) {
+    db.enqueue(&vec![job("a"); 3]).await;
+    let claimed = db.claim("w1", 2).await;
+    db.let_time_pass(290).await;
+    db.store.heartbeat(claimed[0].id, claimed[0].lease_token, None).await.unwrap();
+    db.finish(&claimed[0], done("ok")).await;
+    db.finish(&claimed[1], done("ok")).await;
+    assert_eq!(state(&db).await, VerdictState::Running, "the clock rules stay as they are");
+    db.let_time_pass(190).await;
+    let reading = db.reading().await;
+    assert_eq!(reading.verdict.text, "Not running? · 1 waiting, oldest 8 min, nothing claimed for 8 min");
+    assert!(reading.kinds[0].verdict.text.ends_with("none claimed for 8 min"), "{:?}", reading.kinds[0].verdict);
+    assert!(reading.verdict.why.contains(&"last claim 8 min ago by w1".to_owned()), "{:?}", reading.verdict.why);
+    // The claim outlives the memory of its worker.
+    db.let_time_pass(40 * 86_400).await;
+    db.store.purge(86_400, 86_400, 100).await.unwrap();
+    db.store.purge(86_400, 86_400, 100).await.unwrap();
+    let reading = db.reading().await;
+    assert!(reading.verdict.text.ends_with("nothing claimed for 40 d"), "{}", reading.verdict.text);
 }
 
 async fn a_short_limit_of_the_kind_is_obeyed(db: Arc<TestDatabase>) {

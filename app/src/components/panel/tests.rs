@@ -38,6 +38,7 @@ fn kind(name: &str) -> KindSnapshot {
         oldest_unheld_due_at: None,
         next_later_at: None,
         last_worked_at: Some(ago(20)),
+        last_claimed_at: Some(ago(20)),
         hold_ended_at: None,
         paused: None,
         not_running_after_seconds: 180,
@@ -51,6 +52,7 @@ fn due(name: &str, count: i64, since_seconds: i64, worked_seconds: i64) -> KindS
         oldest_due_at: Some(ago(since_seconds)),
         oldest_unheld_due_at: Some(ago(since_seconds)),
         last_worked_at: Some(ago(worked_seconds)),
+        last_claimed_at: Some(ago(worked_seconds)),
         ..kind(name)
     }
 }

@@ -89,8 +89,8 @@ async fn delete_resolved_letters(tx: &mut Transaction, older_seconds: u32, limit
 }
 
 /// What nobody asks for any more: workers, triggers and late answers after 30
-/// days (when a kind was last worked outlives its workers), refused polls after
-/// a day, sessions that ran out.
+/// days (when a kind was last worked and claimed outlives its workers), refused
+/// polls after a day, sessions that ran out.
 async fn forget_old_traces(tx: &mut Transaction) -> Tried<()> {
     for sql in [
         "WITH gone AS ( \
@@ -100,11 +100,14 @@ async fn forget_old_traces(tx: &mut Transaction) -> Tried<()> {
                  ORDER BY w.worker LIMIT 500 FOR UPDATE SKIP LOCKED) \
              RETURNING worker \
          ), work AS ( \
-             DELETE FROM worker_kinds k USING gone WHERE k.worker = gone.worker RETURNING k.kind, k.last_worked_at \
+             DELETE FROM worker_kinds k USING gone WHERE k.worker = gone.worker \
+             RETURNING k.kind, k.last_worked_at, k.last_claimed_at \
          ), claims AS ( \
              DELETE FROM worker_claims c USING gone WHERE c.worker = gone.worker \
-         ) UPDATE kinds SET last_worked_at = greatest(kinds.last_worked_at, latest.at) \
-         FROM (SELECT kind, max(last_worked_at) AS at FROM work GROUP BY kind) latest WHERE kinds.kind = latest.kind",
+         ) UPDATE kinds SET last_worked_at = greatest(kinds.last_worked_at, latest.worked_at), \
+             last_claimed_at = greatest(kinds.last_claimed_at, latest.claimed_at) \
+         FROM (SELECT kind, max(last_worked_at) AS worked_at, max(last_claimed_at) AS claimed_at \
+               FROM work GROUP BY kind) latest WHERE kinds.kind = latest.kind",
         "DELETE FROM worker_claims WHERE (worker, admits_sha256) IN (SELECT worker, admits_sha256 FROM worker_claims \
              WHERE full_at < statement_timestamp() - interval '30 days' LIMIT 500 FOR UPDATE SKIP LOCKED)",
         "DELETE FROM ticks WHERE last_at < statement_timestamp() - interval '30 days'",

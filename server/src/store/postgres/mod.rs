@@ -26,6 +26,7 @@ mod sessions;
 mod snapshot;
 mod workers;
 
+use crate::store::EVERY_TABLE;
 use crate::store::fault::{Fault, Tried};
 use app::error::StoreError;
 use app::store::{Store, Stored};
@@ -74,7 +75,11 @@ async fn answer_within<T>(deadline: Duration, call: impl Future<Output = Tried<T
 #[async_trait]
 impl Store for PostgresStore {
     async fn ping(&self) -> Stored<()> {
-        self.now().await.map(|_| ())
+        self.pages_answer(async {
+            sqlx::query(EVERY_TABLE).execute(&mut *acquire(&self.pages).await?).await?;
+            Ok(())
+        })
+        .await
     }
 
     async fn now(&self) -> Stored<DateTime<Utc>> {

@@ -2,6 +2,7 @@
 
 use super::PostgresStore;
 use crate::store::fault::Tried;
+use crate::store::{IfMissing, missing};
 use app::error::StoreError;
 use app::model::FieldError;
 use futures::FutureExt;
@@ -23,23 +24,24 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 const SCHEMA_LOCK: i64 = 0x6472_6169_6e62_0001;
 
 impl PostgresStore {
-    /// Connects, makes the schema `drainboard` if it is missing, and migrates.
+    /// Connects, makes the schema `drainboard` if it is missing and may be made,
+    /// and migrates.
     ///
     /// # Errors
     /// `Invalid` for a URL that cannot be read, `Unavailable` when the database
     /// cannot be reached, `Internal` for a schema newer than this binary.
-    pub async fn open(url: &str) -> Result<Self, StoreError> {
-        Ok(open(url).await?)
+    pub async fn open(url: &str, if_missing: IfMissing) -> Result<Self, StoreError> {
+        Ok(open(url, if_missing).await?)
     }
 }
 
-async fn open(url: &str) -> Tried<PostgresStore> {
+async fn open(url: &str, if_missing: IfMissing) -> Tried<PostgresStore> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| FieldError::new("database-url", format!("cannot be read: {error}")))?
         .application_name("drainboard")
         // Whoever forgets a transaction must not keep its locks and its snapshot.
         .options([("search_path", "drainboard"), ("idle_in_transaction_session_timeout", "15s")]);
-    migrate(&options).await?;
+    migrate(&options, if_missing).await?;
     let workers = options.clone().options([("statement_timeout", "30s"), ("lock_timeout", "10s")]);
     let pages = options.options([("statement_timeout", "5s"), ("lock_timeout", "3s")]);
     Ok(PostgresStore { workers: pool(WORKER_CONNECTIONS, workers), pages: pool(PAGE_CONNECTIONS, pages) })
@@ -63,7 +65,7 @@ async fn is_idle(connection: &mut PgConnection) -> sqlx::Result<bool> {
     row.try_get_unchecked(0)
 }
 
-async fn migrate(options: &PgConnectOptions) -> Tried<()> {
+async fn migrate(options: &PgConnectOptions, if_missing: IfMissing) -> Tried<()> {
     // Waiting for another server's migration may take a while; its statements may not.
     let options = options.clone().options([("lock_timeout", "60s"), ("idle_in_transaction_session_timeout", "0")]);
     let connecting = PgConnection::connect_with(&options);
@@ -71,7 +73,7 @@ async fn migrate(options: &PgConnectOptions) -> Tried<()> {
         .await
         .map_err(|_| StoreError::Unavailable("the database does not answer".to_owned()))?
         .map_err(super::unreachable)?;
-    make_schema(&mut connection).await?;
+    make_schema(&mut connection, if_missing).await?;
     // Boxed, because the compiler cannot see that it may move between threads.
     MIGRATIONS.run_direct(None, &mut connection, false).boxed().await?;
     connection.close().await?;
@@ -80,13 +82,16 @@ async fn migrate(options: &PgConnectOptions) -> Tried<()> {
 
 /// Makes the schema only where it is missing: an account that may not create
 /// schemas is enough once an administrator has made it.
-async fn make_schema(connection: &mut PgConnection) -> Tried<()> {
+async fn make_schema(connection: &mut PgConnection, if_missing: IfMissing) -> Tried<()> {
     let mut tx = connection.begin().await?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(SCHEMA_LOCK).execute(&mut *tx).await?;
     let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'drainboard')")
         .fetch_one(&mut *tx)
         .await?;
     if !exists {
+        if if_missing == IfMissing::Refuse {
+            return Err(missing("this database has no schema drainboard").into());
+        }
         sqlx::query("CREATE SCHEMA drainboard").execute(&mut *tx).await?;
     }
     tx.commit().await?;

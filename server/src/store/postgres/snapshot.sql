@@ -31,7 +31,7 @@ WITH clock AS MATERIALIZED (
         AND at > (SELECT now FROM clock) - interval '24 hours'
     GROUP BY kind
 ), worked AS (
-    SELECT kind, max(last_worked_at) AS at FROM worker_kinds GROUP BY kind
+    SELECT kind, max(last_worked_at) AS at, max(last_claimed_at) AS claimed_at FROM worker_kinds GROUP BY kind
 ), kind_rows AS (
     SELECT k.kind, k.not_running_after_seconds, k.paused_at, k.paused_by, k.hold_ended_at,
         coalesce(live.claimable, 0) AS claimable, coalesce(live.scheduled, 0) AS scheduled,
@@ -40,7 +40,8 @@ WITH clock AS MATERIALIZED (
         live.oldest_due_at, live.next_later_at, coalesce(last_hour.done, 0) AS done_last_hour,
         coalesce(last_day.failed, 0) AS failed_last_day, coalesce(last_day.refused, 0) AS refused_last_day,
         coalesce(last_day.evidence_failed, 0) AS evidence_failed_last_day,
-        coalesce(last_day.dropped, 0) AS dropped_last_day, greatest(k.last_worked_at, worked.at) AS last_worked_at
+        coalesce(last_day.dropped, 0) AS dropped_last_day, greatest(k.last_worked_at, worked.at) AS last_worked_at,
+        greatest(k.last_claimed_at, worked.claimed_at) AS last_claimed_at
     FROM kinds k
     LEFT JOIN live ON live.kind = k.kind
     LEFT JOIN last_hour ON last_hour.kind = k.kind

@@ -56,9 +56,11 @@ pub(super) async fn record_claim(
         return Ok(());
     }
     sqlx::query(
-        "INSERT INTO worker_kinds AS k (worker, kind, last_worked_at) \
-         SELECT $1, kind, $3 FROM unnest($2::text[]) WITH ORDINALITY AS a (kind, position) ORDER BY position \
-         ON CONFLICT (worker, kind) DO UPDATE SET last_worked_at = greatest(k.last_worked_at, excluded.last_worked_at)",
+        "INSERT INTO worker_kinds AS k (worker, kind, last_worked_at, last_claimed_at) \
+         SELECT $1, kind, $3, $3 FROM unnest($2::text[]) WITH ORDINALITY AS a (kind, position) ORDER BY position \
+         ON CONFLICT (worker, kind) DO UPDATE SET \
+             last_worked_at = greatest(k.last_worked_at, excluded.last_worked_at), \
+             last_claimed_at = greatest(k.last_claimed_at, excluded.last_claimed_at)",
     )
     .bind(request.worker.as_str())
     .bind(kinds.into_iter().collect::<Vec<_>>())

@@ -198,7 +198,7 @@ async fn record(
         return Ok(());
     }
     let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
-    worked(tx, worker, &kinds.into_iter().collect::<Vec<_>>()).await?;
+    claimed(tx, worker, &kinds.into_iter().collect::<Vec<_>>()).await?;
     if let Some(newest) = picked.last().filter(|_| jobs.len() as u64 == u64::from(request.limit)) {
         sqlx::query(
             "INSERT INTO worker_claims (worker, admits, full_at, newest_due_at) VALUES (?1, ?2, ?3, ?4)
@@ -212,6 +212,23 @@ async fn record(
         .execute(&mut **tx)
         .await?;
     }
+    Ok(())
+}
+
+/// Notes that the worker was handed out jobs of these kinds now.
+async fn claimed(tx: &mut Tx, worker: &str, kinds: &[&str]) -> Tried<()> {
+    let now = At(tx.now);
+    sqlx::query(
+        "INSERT INTO worker_kinds (worker, kind, last_worked_at, last_claimed_at)
+         SELECT ?1, value, ?3, ?3 FROM json_each(?2) WHERE true
+         ON CONFLICT (worker, kind) DO UPDATE SET last_worked_at = excluded.last_worked_at,
+           last_claimed_at = excluded.last_claimed_at",
+    )
+    .bind(worker)
+    .bind(json_list(kinds)?)
+    .bind(now)
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 

@@ -93,13 +93,15 @@ async fn delete_resolved(tx: &mut Tx, before: DateTime<Utc>, limit: u32) -> Trie
 }
 
 /// Workers, triggers, late answers, refused polls and sessions nobody asks for
-/// any more. When a kind was last worked outlives its workers.
+/// any more. When a kind was last worked and claimed outlives its workers.
 async fn forget_old_traces(tx: &mut Tx) -> Tried<()> {
     let before = At(tx.now - REMEMBERED);
     for statement in [
-        "UPDATE kinds SET last_worked_at = max(coalesce(kinds.last_worked_at, 0), old.last_worked_at)
-         FROM (SELECT kind, max(last_worked_at) AS last_worked_at FROM worker_kinds
-               WHERE last_worked_at < ?1 GROUP BY kind) old
+        "UPDATE kinds SET last_worked_at = max(coalesce(kinds.last_worked_at, 0), old.last_worked_at),
+           last_claimed_at = max(coalesce(kinds.last_claimed_at, old.last_claimed_at),
+                                 coalesce(old.last_claimed_at, kinds.last_claimed_at))
+         FROM (SELECT kind, max(last_worked_at) AS last_worked_at, max(last_claimed_at) AS last_claimed_at
+               FROM worker_kinds WHERE last_worked_at < ?1 GROUP BY kind) old
          WHERE kinds.kind = old.kind",
         "DELETE FROM worker_kinds WHERE last_worked_at < ?1",
         "DELETE FROM worker_claims WHERE full_at < ?1",

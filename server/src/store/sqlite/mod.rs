@@ -15,6 +15,7 @@ mod letters;
 mod panel;
 mod park_rate;
 mod people;
+mod place;
 mod policies;
 mod queue;
 mod sessions;
@@ -22,12 +23,14 @@ mod snapshot;
 
 use crate::store::fault::Tried;
 use crate::store::time::At;
+use crate::store::{EVERY_TABLE, IfMissing, missing};
 use app::error::StoreError;
 use app::model::FieldError;
 use app::store::{Store, Stored};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures::future::BoxFuture;
+use place::Place;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -35,6 +38,7 @@ use sqlx::sqlite::{
 use sqlx::{Connection, Sqlite, Transaction};
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 static MIGRATOR: Migrator = sqlx::migrate!("../migrations/sqlite");
@@ -61,24 +65,33 @@ const NOW_OF_SNAPSHOT: &str =
 pub struct SqliteStore {
     writer: SqlitePool,
     readers: SqlitePool,
+    place: Arc<Place>,
 }
 
 impl SqliteStore {
-    /// Opens or creates the file at `path` and applies migrations. A new file
-    /// can be read by its owner alone.
+    /// Opens the file at `path`, or makes it, and applies migrations. A new
+    /// file can be read by its owner alone.
     ///
     /// # Errors
     /// `Invalid` for a path that names no file, `Unavailable` when it cannot be
     /// opened, `Internal` for a newer schema or an older SQLite than is known.
-    pub async fn open(path: &str) -> Stored<Self> {
+    pub async fn open(path: &str, if_missing: IfMissing) -> Stored<Self> {
         let path = file_path(path)?;
-        create_private(&path)?;
+        match if_missing {
+            IfMissing::Make => create_private(&path)?,
+            IfMissing::Refuse if std::path::Path::new(&path).exists() => {}
+            IfMissing::Refuse => return Err(missing("there is no such file")),
+        }
+        let place = Arc::new(Place::of(&path)?);
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .create_if_missing(false)
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(200)
             .foreign_keys(true);
+        if if_missing == IfMissing::Refuse && !is_ours(&options).await? {
+            return Err(missing("this file is no database of Drainboard"));
+        }
         let writing = options
             .clone()
             .journal_mode(SqliteJournalMode::Wal)
@@ -89,21 +102,29 @@ impl SqliteStore {
         prepare(&writer).await?;
         let reading = options.pragma("query_only", "ON");
         let readers = pool(READERS).connect_with(reading).await.map_err(|error| cannot_open(&path, &error))?;
-        Ok(Self { writer, readers })
+        place.check()?;
+        Ok(Self { writer, readers, place })
+    }
+
+    /// Connections for statements that need no transaction.
+    fn readers(&self) -> Tried<&SqlitePool> {
+        self.place.check()?;
+        Ok(&self.readers)
     }
 
     /// A transaction that holds the write lock.
     async fn write(&self) -> Tried<Tx> {
+        self.place.check()?;
         let mut inner = self.writer.begin_with("BEGIN IMMEDIATE").await?;
         let At(now) = sqlx::query_scalar(NOW).fetch_one(&mut *inner).await?;
-        Ok(Tx { inner, now })
+        Ok(Tx { inner, now, place: Arc::clone(&self.place) })
     }
 
     /// A transaction that sees one instant.
     async fn read(&self) -> Tried<Tx> {
-        let mut inner = self.readers.begin().await?;
+        let mut inner = self.readers()?.begin().await?;
         let At(now) = sqlx::query_scalar(NOW_OF_SNAPSHOT).fetch_one(&mut *inner).await?;
-        Ok(Tx { inner, now })
+        Ok(Tx { inner, now, place: Arc::clone(&self.place) })
     }
 }
 
@@ -112,11 +133,17 @@ impl SqliteStore {
 struct Tx {
     inner: Transaction<'static, Sqlite>,
     now: DateTime<Utc>,
+    place: Arc<Place>,
 }
 
 impl Tx {
+    /// Nothing is acknowledged into a file that nobody will see again: asked
+    /// before, so that nothing is written there, and once more after, for the
+    /// file that went away meanwhile.
     async fn commit(self) -> Tried<()> {
-        Ok(self.inner.commit().await?)
+        self.place.check()?;
+        self.inner.commit().await?;
+        self.place.check()
     }
 }
 
@@ -132,6 +159,16 @@ impl DerefMut for Tx {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.inner
     }
+}
+
+/// Whether the file was set up by us; writes nothing into somebody else's.
+async fn is_ours(options: &SqliteConnectOptions) -> Tried<bool> {
+    let mut connection = SqliteConnection::connect_with(options).await?;
+    let found = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')")
+        .fetch_one(&mut connection)
+        .await?;
+    connection.close().await?;
+    Ok(found)
 }
 
 /// Checks the library and brings the schema up to date, one process at a time.
@@ -221,7 +258,7 @@ fn json_list<T: serde::Serialize>(items: &[T]) -> Tried<String> {
 impl Store for SqliteStore {
     async fn ping(&self) -> Stored<()> {
         let answered = async {
-            sqlx::query_scalar::<_, At>(NOW_OF_SNAPSHOT).fetch_one(&self.readers).await?;
+            sqlx::query(EVERY_TABLE).execute(self.readers()?).await?;
             // Takes the write lock and changes nothing.
             self.writer.begin_with("BEGIN IMMEDIATE").await?.rollback().await?;
             Tried::Ok(())
@@ -230,7 +267,7 @@ impl Store for SqliteStore {
     }
 
     async fn now(&self) -> Stored<DateTime<Utc>> {
-        let read = async { Tried::Ok(sqlx::query_scalar::<_, At>(NOW).fetch_one(&self.readers).await?.0) };
+        let read = async { Tried::Ok(sqlx::query_scalar::<_, At>(NOW).fetch_one(self.readers()?).await?.0) };
         Ok(read.await?)
     }
 

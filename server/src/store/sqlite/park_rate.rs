@@ -32,7 +32,7 @@ impl SqliteStore {
         .bind(query.kind.as_deref())
         .bind(query.by_source)
         .bind(query.by_reason)
-        .fetch_all(&self.readers)
+        .fetch_all(self.readers()?)
         .await?;
         Ok(rows.into_iter().map(StoredParkCount::count).collect())
     }

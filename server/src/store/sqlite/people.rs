@@ -72,14 +72,14 @@ impl PeopleStore for SqliteStore {
 
 impl SqliteStore {
     async fn read_user_count(&self) -> Tried<i64> {
-        Ok(sqlx::query_scalar("SELECT count(*) FROM users").fetch_one(&self.readers).await?)
+        Ok(sqlx::query_scalar("SELECT count(*) FROM users").fetch_one(self.readers()?).await?)
     }
 
     async fn read_user(&self, name: &str) -> Tried<Option<User>> {
         let row: Option<StoredUser> =
             sqlx::query_as("SELECT id, name, role, password_hash, disabled FROM users WHERE name = ?1")
                 .bind(name)
-                .fetch_optional(&self.readers)
+                .fetch_optional(self.readers()?)
                 .await?;
         row.map(StoredUser::user).transpose()
     }
@@ -163,7 +163,7 @@ impl SqliteStore {
         let row: Option<StoredToken> =
             sqlx::query_as("SELECT id, name, scopes FROM tokens WHERE token_sha256 = ?1 AND revoked_at IS NULL")
                 .bind(token_sha256)
-                .fetch_optional(&self.readers)
+                .fetch_optional(self.readers()?)
                 .await?;
         Ok(row.map(StoredToken::token))
     }
@@ -175,7 +175,7 @@ impl SqliteStore {
         )
         .bind(before.unwrap_or(i64::MAX))
         .bind(limit)
-        .fetch_all(&self.readers)
+        .fetch_all(self.readers()?)
         .await?;
         Ok(rows.into_iter().map(StoredAudit::entry).collect())
     }

@@ -24,7 +24,7 @@ impl PolicyStore for SqliteStore {
 impl SqliteStore {
     async fn read_policies(&self) -> Tried<Vec<KindPolicy>> {
         let rows: Vec<(String, String)> =
-            sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(&self.readers).await?;
+            sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(self.readers()?).await?;
         rows.into_iter().map(|(kind, overrides)| Ok(Policy::shown(&kind, &serde_json::from_str(&overrides)?))).collect()
     }
 

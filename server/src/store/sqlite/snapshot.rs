@@ -102,7 +102,9 @@ async fn list_kinds(tx: &mut Tx) -> Tried<Vec<StoredKind>> {
             ended!("'dropped' AND e.at > ?3"),
             " AS dropped_last_day, ",
             "(SELECT max(at) FROM (SELECT k.last_worked_at AS at UNION ALL ",
-            "SELECT max(w.last_worked_at) FROM worker_kinds w WHERE w.kind = k.kind)) AS last_worked_at ",
+            "SELECT max(w.last_worked_at) FROM worker_kinds w WHERE w.kind = k.kind)) AS last_worked_at, ",
+            "(SELECT max(at) FROM (SELECT k.last_claimed_at AS at UNION ALL ",
+            "SELECT max(w.last_claimed_at) FROM worker_kinds w WHERE w.kind = k.kind)) AS last_claimed_at ",
             "FROM kinds k ORDER BY k.kind"
         ),
     )

@@ -25,7 +25,7 @@ impl Folder {
     }
 
     async fn open(&self) -> Stored<SqliteStore> {
-        SqliteStore::open(self.file("queue.db").to_str().unwrap()).await
+        SqliteStore::open(self.file("queue.db").to_str().unwrap(), IfMissing::Make).await
     }
 }
 
@@ -115,7 +115,10 @@ async fn a_newer_schema_is_refused_by_name() {
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_unavailable() {
     let path = Folder::new().file("missing/queue.db");
-    assert!(matches!(SqliteStore::open(path.to_str().unwrap()).await, Err(StoreError::Unavailable(_))));
+    assert!(matches!(
+        SqliteStore::open(path.to_str().unwrap(), IfMissing::Make).await,
+        Err(StoreError::Unavailable(_))
+    ));
 }
 
 #[tokio::test]

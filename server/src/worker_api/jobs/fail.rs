@@ -1,12 +1,19 @@
 //! `POST /jobs/{id}/fail`: the work could not be done.
 //!
-//! A report of a failure is not lost over its size: long texts are cut, an
-//! envelope over its limit is left out and says so.
+//! A report of a failure is not lost over its size or over what goes with it.
+//! Long texts are cut while they come in, an envelope over its limit is left out
+//! and says so, and a field that only advises how to go on (`category`,
+//! `http_status`, `error_code`, `retry_after`, `envelope`, `cost_micro_usd`)
+//! counts as absent if it breaks its rule: an unknown category is one that was
+//! not reported. Only what the report cannot do without is strict: `lease_token`,
+//! `error`, and the names of the fields.
 
 use crate::state::AppState;
-use crate::worker_api::body::{Incoming, MAX_REPORT_BYTES};
+use crate::worker_api::body::Incoming;
 use crate::worker_api::caller::Caller;
-use crate::worker_api::checked::{self, Amount, CutText, Integer, JsonObjectOrNote, RetryAfter, Whole};
+use crate::worker_api::checked::{
+    self, Amount, CodeText, CutText, Integer, JsonObjectOrNote, Plain, RetryAfter, Whole,
+};
 use crate::worker_api::error::Answer;
 use crate::worker_api::path::Segment;
 use app::model::classify::Category;
@@ -29,38 +36,42 @@ pub struct FailBody {
     /// As the claim gave it.
     #[serde(deserialize_with = "checked::required::<Integer, _>")]
     pub lease_token: i64,
-    /// In words; cut at 64 KiB.
+    /// In words; cut at 64 KiB, however long it is sent.
     #[serde(deserialize_with = "checked::required::<CutText<MAX_ERROR_BYTES>, _>")]
     pub error: String,
-    /// The worker's own opinion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The worker's own opinion: `transient`, `permanent` or `unknown`.
+    #[serde(
+        default,
+        deserialize_with = "checked::advisory::<Plain<Category>, _>",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub category: Option<Category>,
     /// Status of the call that failed, 100 to 599.
     #[serde(
         default,
-        deserialize_with = "checked::optional::<Whole<100, 599>, _>",
+        deserialize_with = "checked::advisory::<Whole<100, 599>, _>",
         skip_serializing_if = "Option::is_none"
     )]
     pub http_status: Option<u32>,
-    /// Code of the call that failed; cut at 200 bytes.
+    /// Code of the call that failed, a word or a number; cut at 200 bytes.
     #[serde(
         default,
-        deserialize_with = "checked::optional::<CutText<MAX_ERROR_CODE_BYTES>, _>",
+        deserialize_with = "checked::advisory::<CodeText<MAX_ERROR_CODE_BYTES>, _>",
         skip_serializing_if = "Option::is_none"
     )]
     pub error_code: Option<String>,
     /// `Retry-After` as it came, or a number of seconds; junk is ignored.
-    #[serde(default, deserialize_with = "checked::optional::<RetryAfter, _>", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "checked::advisory::<RetryAfter, _>", skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<String>,
-    /// The decision context; left out if over 1 MiB.
+    /// The decision context; left out if over 1 MiB or no object.
     #[serde(
         default,
-        deserialize_with = "checked::optional::<JsonObjectOrNote, _>",
+        deserialize_with = "checked::advisory::<JsonObjectOrNote, _>",
         skip_serializing_if = "Option::is_none"
     )]
     pub envelope: Option<RawJson>,
     /// What the attempt cost, in millionths of a US dollar.
-    #[serde(default, deserialize_with = "checked::optional::<Amount, _>", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "checked::advisory::<Amount, _>", skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<i64>,
 }
 
@@ -87,7 +98,7 @@ pub(in crate::worker_api) async fn report_failure(
 ) -> Answer<Ended> {
     caller.require(Scope::Work)?;
     let id = segment.job()?;
-    let body: FailBody = incoming.json(MAX_REPORT_BYTES).await?;
+    let body: FailBody = incoming.shortened_json().await?;
     let lease_token = body.lease_token;
     Ok(Json(state.store.finish(id, lease_token, AttemptEnd::Fail(body.into_report())).await?))
 }

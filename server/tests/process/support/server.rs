@@ -59,14 +59,24 @@ impl Database {
         child.wait_with_output().unwrap()
     }
 
+    /// Makes the database, if it is not there yet.
+    pub fn make(&self) {
+        if !self.path().exists() {
+            let made = self.run(&["migrate"]);
+            assert!(made.status.success(), "{made:?}");
+        }
+    }
+
     /// Adds somebody who signs in with [`PASSWORD`].
     pub fn add_user(&self, name: &str, role: &str) {
+        self.make();
         let added = self.run_with_input(&["user", "add", name, "--role", role, "--password-stdin"], PASSWORD);
         assert!(added.status.success(), "{added:?}");
     }
 
     /// A token with these scopes.
     pub fn token(&self, scopes: &str) -> String {
+        self.make();
         let made = self.run(&["token", "create", "--name", &format!("for {scopes}"), "--scope", scopes]);
         assert!(made.status.success(), "{made:?}");
         String::from_utf8(made.stdout).unwrap().trim().to_owned()
