@@ -3,18 +3,16 @@
 //!
 //! Must not render anything and must not decide anything about data.
 
-pub mod glance;
 pub mod request;
 
 use crate::error::{AppError, StoreError};
 use crate::model::people::{Role, Viewer};
-use crate::panel::PanelMemory;
+use crate::panel::{PanelMemory, PanelView};
 use crate::store::Store;
 use http::StatusCode;
 use leptos::prelude::use_context;
 use std::sync::Arc;
 
-pub use glance::Glance;
 pub use request::Request;
 
 /// Makes one-time idempotency keys for forms: a form pressed twice acts once.
@@ -76,6 +74,21 @@ pub fn status_of(error: &AppError) -> StatusCode {
     }
 }
 
+/// In the context when the database did not even answer who somebody is: a page
+/// then asks it nothing and shows the last reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseAway;
+
+/// Whether the set-up link in the address can still be used; in the context of
+/// its page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetUpLink {
+    /// It makes the first admin.
+    Live,
+    /// It was used, or a newer one replaced it, or it was never given out.
+    Used,
+}
+
 /// A viewer who was checked, with the door to data.
 #[derive(Clone)]
 pub struct Access {
@@ -85,6 +98,21 @@ pub struct Access {
     pub viewer: Viewer,
     /// What the server remembers between readings.
     pub memory: PanelMemory,
+    /// Whether the database is known to be away, so that nobody waits for it again.
+    pub is_away: bool,
+}
+
+impl Access {
+    /// Reads the panel now: a remembered line could claim that a pipeline runs
+    /// which has just stopped. While the database is away it is the last reading
+    /// that was made, marked as not fresh.
+    pub async fn panel(&self) -> PanelView {
+        let outcome = match self.is_away {
+            true => Err(StoreError::Unavailable("known to be away".to_owned())),
+            false => self.store.snapshot().await,
+        };
+        self.memory.view_of(outcome)
+    }
 }
 
 /// Access for a viewer who may do what `role` may.
@@ -97,5 +125,6 @@ pub fn permit(role: Role) -> Result<Access, AppError> {
         return Err(AppError::Forbidden);
     }
     let store = use_context::<Arc<dyn Store>>().ok_or(AppError::Internal)?;
-    Ok(Access { store, viewer, memory: use_context().unwrap_or_default() })
+    let is_away = use_context::<DatabaseAway>().is_some();
+    Ok(Access { store, viewer, memory: use_context().unwrap_or_default(), is_away })
 }
