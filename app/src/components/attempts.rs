@@ -20,7 +20,7 @@ pub fn attempts(history: &[Attempt], now: DateTime<Utc>, shows: Option<&str>) ->
     let rows = history.iter().map(|attempt| row(attempt, now, shows)).collect_view();
     view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Attempts">
-            <table class="attempts">
+            <table class="attempts compact">
                 <thead>
                     <tr>
                         <th scope="col">"Attempt"</th>
@@ -42,10 +42,10 @@ fn row(attempt: &Attempt, now: DateTime<Utc>, shows: Option<&str>) -> impl IntoV
     let took = age_between(attempt.claimed_at, attempt.ended_at.unwrap_or(now));
     view! {
         <tr>
-            <td>{attempt.attempt}</td>
+            <td data-label="Attempt">{attempt.attempt}</td>
             <td>{date_and_time(attempt.claimed_at)}</td>
             <th scope="row">{name(&attempt.worker)}</th>
-            <td>{took}</td>
+            <td data-label="took">{took}</td>
             <td class="end">
                 {state(mark, word)}{facts(attempt)}
                 {attempt.next_run_at.map(|at| view! { ", next not before "{wall_clock(at, now)} })}

@@ -35,7 +35,7 @@ async fn load(access: Access, request: Request) -> Loaded {
     let rows = entries.iter().map(row).collect_view();
     Ok(view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Audit">
-            <table class="audit">
+            <table class="audit compact">
                 <thead>
                     <tr>
                         <th scope="col">"No."</th>

@@ -91,7 +91,7 @@ fn list(jobs: &[JobSummary], filter: &JobFilter, now: DateTime<Utc>) -> AnyView 
     let rows = jobs.iter().map(|job| row(job, now)).collect_view();
     view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Jobs">
-            <table class="jobs">
+            <table class="jobs compact">
                 <thead>
                     <tr>
                         <th scope="col">"Job"</th>
@@ -119,9 +119,9 @@ fn row(job: &JobSummary, now: DateTime<Utc>) -> impl IntoView {
             <td>{state(of_job(job.state), job_word(job.state))}</td>
             <td class="name"><a href=link::jobs(&job.kind, None)>{name(&job.kind)}</a></td>
             <td class="name">{name(&job.source)}</td>
-            <td class="number">{format!("{} of {}", job.attempts, job.max_attempts)}</td>
-            <td>{date_and_time(job.enqueued_at)}</td>
-            <td>{due_or_ended(job, now)}</td>
+            <td class="number" data-label="Attempts">{format!("{} of {}", job.attempts, job.max_attempts)}</td>
+            <td data-label="Enqueued">{date_and_time(job.enqueued_at)}</td>
+            <td data-label=when_label(job)>{due_or_ended(job, now)}</td>
             <td class="says">{says(job)}</td>
             <td class="says">{failure(job)}</td>
         </tr>
@@ -148,6 +148,11 @@ fn failure(job: &JobSummary) -> impl IntoView + use<> {
         {job.last_error.as_deref().map(short)}
         {letter.map(|id| view! { <a href=link::letter(id)>{format!("→ letter {id}")}</a> })}
     }
+}
+
+/// What stands before the time where the header does not stand above it.
+fn when_label(job: &JobSummary) -> Option<&'static str> {
+    job.finished_at.map(|_| "ended")
 }
 
 /// When a job may be claimed, when its lease ends, or when it ended.

@@ -148,7 +148,7 @@ fn table(rows: &[ParkRateRow], query: &ParkRateQuery) -> impl IntoView + use<> {
     let body = day_totals(rows).into_iter().rev().map(|total| day(rows, total, query)).collect_view();
     view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Park rate">
-            <table class="rates">
+            <table class="rates compact">
                 <thead>
                     <tr>
                         <th scope="col">"Day "<small>"UTC"</small></th>
@@ -195,11 +195,11 @@ fn rate_row(day: NaiveDate, label: AnyView, parked: i64, processed: i64, class: 
     view! {
         <tr class=class>
             <th scope="row">{day.to_string()}</th>
-            <td>{label}</td>
-            <td class="number">{parked.to_string()}</td>
-            <td class="number">{processed.to_string()}</td>
-            <td class="number">{rate}</td>
-            <td class="number">{format!("{:.2} – {:.2} %", percent(low), percent(high))}</td>
+            <td class="code">{label}</td>
+            <td class="number" data-label="parked">{parked.to_string()}</td>
+            <td class="number" data-label="of">{processed.to_string()}</td>
+            <td class="number" data-label="rate">{rate}</td>
+            <td class="number" data-label="95 %">{format!("{:.2} – {:.2} %", percent(low), percent(high))}</td>
         </tr>
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn kinds(reading: &Reading) -> impl IntoView + use<> {
         .collect_view();
     view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Kinds">
-            <table class="kinds" role="table">
+            <table class="kinds compact" role="table">
                 <thead role="rowgroup">
                     <tr role="row">
                         <th scope="col" role="columnheader">"Kind"</th>

@@ -22,7 +22,7 @@ pub(super) fn workers(reading: &Reading) -> impl IntoView {
             } else {
                 view! {
                     <div class="scroll" tabindex="0" role="region" aria-label="Workers">
-                        <table class="workers"><tbody>{rows}</tbody></table>
+                        <table class="workers compact"><tbody>{rows}</tbody></table>
                     </div>
                 }
                 .into_any()
