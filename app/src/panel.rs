@@ -37,6 +37,18 @@ pub struct PanelView {
     pub forecast: Option<String>,
 }
 
+impl PanelView {
+    /// The database's clock at the reading, if there ever was one.
+    pub fn as_of(&self) -> Option<DateTime<Utc>> {
+        self.reading.as_ref().map(|reading| reading.as_of)
+    }
+
+    /// Letters nobody resolved; `None` when that cannot be told now.
+    pub fn unresolved_dead_letters(&self) -> Option<i64> {
+        self.reading.as_ref().filter(|_| self.is_fresh).map(|reading| reading.unresolved_dead_letters)
+    }
+}
+
 impl PanelMemory {
     /// Takes in the outcome of a reading and says what to show.
     pub fn view_of(&self, outcome: Result<Snapshot, StoreError>) -> PanelView {

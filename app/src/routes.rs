@@ -22,9 +22,15 @@ use leptos_router::{SsrMode, path};
 /// All pages.
 #[component]
 pub fn App() -> impl IntoView {
+    // The router calls it outside of every owner, where no context can be found.
+    let owner = Owner::current();
+    let not_found = move || match &owner {
+        Some(owner) => owner.with(NotFoundPage).into_any(),
+        None => NotFoundPage().into_any(),
+    };
     view! {
         <Router>
-            <FlatRoutes fallback=NotFoundPage>
+            <FlatRoutes fallback=not_found>
                 <Route path=path!("/") view=PipelinePage ssr=SsrMode::Async />
                 <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async />
                 <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async />

@@ -128,6 +128,9 @@ pub trait PeopleStore {
     /// Stores the hash of a one-time set-up secret, replacing an older one.
     async fn put_setup_secret(&self, secret_sha256: &str) -> Stored<()>;
 
+    /// Whether the set-up secret can still be used.
+    async fn is_setup_secret(&self, secret_sha256: &str) -> Stored<bool>;
+
     /// Uses up the set-up secret to add the first admin. `Conflict` when the
     /// secret is wrong or used, or a user exists. Audited.
     async fn use_setup_secret(

@@ -27,6 +27,10 @@ test("a letter that somebody else resolved meanwhile says so and nothing happens
   await server.api("POST", `/dead-letters/${id}/actions`, { action: "approve_and_replay", version: 1 });
   await page.getByRole("button", { name: "Approve & replay" }).click();
   await expect(page.getByText(/already/i).first()).toBeVisible();
+  // Loaded again, the address of the answer leads to the letter.
+  await page.goto(page.url());
+  await expect(page).toHaveURL(`${server.url}/dead-letters/${id}`);
+  await expect(page.getByText(/resolved/i).first()).toBeVisible();
   expect(await server.claim("race-me", 10)).toHaveLength(1);
   complaints.length = 0; // Chromium reports the 409 of the form as an error
 });

@@ -18,6 +18,54 @@ test("every page fits a phone of 360 px, light and dark", async ({ page, server,
   }
 });
 
+test("what must be known at once is on the screen of a phone without scrolling sideways", async ({ page, ownServer: server, signIn }) => {
+  await server.refused("extract-invoice");
+  await server.enqueue("extract-invoice", 4);
+  await signIn("mila", server);
+  await page.setViewportSize({ width: 360, height: 780 });
+  await page.goto(server.url);
+  const row = page.getByRole("row").filter({ hasText: "extract-invoice" });
+  for (const cell of [
+    row.getByRole("cell").and(page.locator("[data-label=Due]")),
+    row.locator("[data-label='Failed 24 h']"),
+    row.locator("[data-label='Refused 24 h']"),
+    row.locator(".word"),
+  ]) {
+    await expect(cell).toBeVisible();
+    const box = await cell.boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? 999)).toBeLessThanOrEqual(360);
+  }
+  await page.goto(`${server.url}/dead-letters`);
+  await expect(page.getByRole("button", { name: "Approve & replay" })).toBeHidden();
+  await page.getByText("What can be done").click();
+  await expect(page.getByRole("button", { name: "Approve & replay" })).toBeVisible();
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goto(`${server.url}/dead-letters`);
+  await expect(page.getByRole("button", { name: "Approve & replay" })).toBeVisible();
+});
+
+test("by keyboard: the first stop skips to the content, and every stop can be seen", async ({ page, server, signIn, complaints }) => {
+  await server.refused("k");
+  await signIn("ada");
+  for (const path of [...PAGES, "/dead-letters/1", "/jobs/1", "/nothing-here"]) {
+    await page.goto(server.url + path);
+    await page.keyboard.press("Tab");
+    await expect(page.getByRole("link", { name: "Skip to content" }), path).toBeFocused();
+    await expect(page.getByRole("link", { name: "Skip to content" })).toBeInViewport();
+    await page.keyboard.press("Enter");
+    await expect(page.locator("main"), path).toBeFocused();
+    for (let stop = 0; stop < 12; stop++) {
+      await page.keyboard.press("Tab");
+      const seen = await page.evaluate(() => {
+        const at = document.activeElement;
+        return !at || at === document.body || getComputedStyle(at).outlineStyle !== "none";
+      });
+      expect(seen, `stop ${stop} of ${path}`).toBe(true);
+    }
+  }
+  complaints.length = 0; // Chromium reports a page's own 404 as an error
+});
+
 test("light and dark differ, and text is readable in both", async ({ page, server, signIn }) => {
   await signIn("ada");
   const grounds: string[] = [];

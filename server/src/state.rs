@@ -1,5 +1,6 @@
 //! What every handler can reach.
 
+use crate::auth::remembered::RememberedSessions;
 use crate::config::Config;
 use crate::live::Live;
 use app::error::StoreError;
@@ -18,11 +19,24 @@ pub struct AppState {
     pub panel: PanelMemory,
     /// The stream of readings.
     pub live: Live,
+    /// Who was signed in a moment ago.
+    pub sessions: RememberedSessions,
     /// Settings.
     pub config: Arc<Config>,
 }
 
 impl AppState {
+    /// The state of a server that begins.
+    pub fn new(store: Arc<dyn Store>, config: Config) -> Self {
+        Self {
+            store,
+            panel: PanelMemory::default(),
+            live: Live::default(),
+            sessions: RememberedSessions::default(),
+            config: Arc::new(config),
+        }
+    }
+
     /// Asks the store, but answers `Unavailable` when that takes longer than
     /// `patience`. The question is left to end in its own time: to cut a
     /// transaction short would hand its connection on in an unknown state.

@@ -3,7 +3,6 @@
 //!
 //! Must not render anything and must not decide anything about data.
 
-pub mod glance;
 pub mod request;
 
 use crate::error::{AppError, StoreError};
@@ -16,7 +15,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use glance::Glance;
 pub use request::Request;
 
 /// Makes one-time idempotency keys for forms: a form pressed twice acts once.
@@ -86,6 +84,21 @@ pub fn status_of(error: &AppError) -> StatusCode {
     }
 }
 
+/// In the context when the database did not even answer who somebody is: a page
+/// then asks it nothing and shows the last reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseAway;
+
+/// Whether the set-up link in the address can still be used; in the context of
+/// its page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetUpLink {
+    /// It makes the first admin.
+    Live,
+    /// It was used, or a newer one replaced it, or it was never given out.
+    Used,
+}
+
 /// A viewer who was checked, with the door to data.
 #[derive(Clone)]
 pub struct Access {
@@ -95,6 +108,17 @@ pub struct Access {
     pub viewer: Viewer,
     /// Reads the panel.
     pub panel: PanelSource,
+    /// Whether the database is known to be away, so that nobody waits for it again.
+    pub is_away: bool,
+}
+
+impl Access {
+    /// Reads the panel now: a remembered line could claim that a pipeline runs
+    /// which has just stopped. While the database is away it is the last reading
+    /// that was made, marked as not fresh.
+    pub async fn panel(&self) -> PanelView {
+        (self.panel.0)().await
+    }
 }
 
 /// Access for a viewer who may do what `role` may.
@@ -108,5 +132,6 @@ pub fn permit(role: Role) -> Result<Access, AppError> {
     }
     let store = use_context::<Arc<dyn Store>>().ok_or(AppError::Internal)?;
     let panel = use_context::<PanelSource>().ok_or(AppError::Internal)?;
-    Ok(Access { store, viewer, panel })
+    let is_away = use_context::<DatabaseAway>().is_some();
+    Ok(Access { store, viewer, panel, is_away })
 }

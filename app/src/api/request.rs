@@ -4,14 +4,18 @@ use crate::error::AppError;
 use crate::model::FieldError;
 use leptos::prelude::use_context;
 use leptos_router::location::RequestUrl;
+use std::collections::BTreeSet;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Path and query of the request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Path and query of the request. Remembers which parameters a page looked for,
+/// so that what nobody reads can be named instead of being ignored in silence.
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The path, as it came.
     pub path: String,
     query: Vec<(String, String)>,
+    looked_for: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Request {
@@ -25,12 +29,31 @@ impl Request {
         let address = address.split('#').next().unwrap_or_default();
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
         let path = path.split_once("://").map_or(path, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
-        Self { path: path.to_owned(), query: url::form_urlencoded::parse(query.as_bytes()).into_owned().collect() }
+        let query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        Self { path: path.to_owned(), query, looked_for: Arc::default() }
     }
 
     /// The value of a parameter; an empty one counts as absent.
     pub fn get(&self, name: &str) -> Option<&str> {
+        self.looked_for().insert(name.to_owned());
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|v| !v.is_empty())
+    }
+
+    /// Names of parameters that no page has looked for so far, each once.
+    pub fn unread(&self) -> BTreeSet<&str> {
+        let looked_for = self.looked_for();
+        self.query.iter().map(|(name, _)| name.as_str()).filter(|name| !looked_for.contains(*name)).collect()
+    }
+
+    /// Names of parameters that came with more than one value, of which the
+    /// first counts.
+    pub fn repeated(&self) -> BTreeSet<&str> {
+        let mut seen = BTreeSet::new();
+        self.query.iter().map(|(name, _)| name.as_str()).filter(|name| !seen.insert(*name)).collect()
+    }
+
+    fn looked_for(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.looked_for.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The value as an owned text.
@@ -75,6 +98,14 @@ mod tests {
         assert_eq!(request.path, "/jobs");
         assert_eq!(request.get("kind"), Some("a/b?x=1#z 😀"));
         assert_eq!(request.get("state"), None, "empty is absent");
+    }
+
+    #[test]
+    fn what_no_page_looks_for_can_be_named() {
+        let request = Request::parse("/jobs?knd=x&state=dead&knd=y&kind=");
+        assert_eq!((request.get("kind"), request.get("state")), (None, Some("dead")));
+        assert_eq!(request.unread().into_iter().collect::<Vec<_>>(), ["knd"]);
+        assert_eq!(request.repeated().into_iter().collect::<Vec<_>>(), ["knd"]);
     }
 
     #[test]

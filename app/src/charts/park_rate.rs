@@ -2,8 +2,9 @@
 //! interval as a whisker over it.
 
 use crate::model::park_rate::{ParkRateRow, wilson};
+use crate::model::text::visible;
 use charming::Chart;
-use charming::component::{Axis, Grid, Legend};
+use charming::component::{Axis, Grid};
 use charming::datatype::{CompositeValue, DataPoint};
 use charming::element::{AxisLabel, AxisType, Color, ItemStyle, Tooltip, Trigger};
 use charming::series::Bar;
@@ -14,6 +15,9 @@ use std::collections::BTreeSet;
 /// Roles of the style sheet that tell the reason codes apart.
 const COLOURS: [&str; 6] =
     ["var(--chart-1)", "var(--chart-2)", "var(--chart-3)", "var(--chart-4)", "var(--chart-5)", "var(--chart-6)"];
+
+/// Classes of the style sheet with the same colours.
+const CLASSES: [&str; 6] = ["chart-1", "chart-2", "chart-3", "chart-4", "chart-5", "chart-6"];
 
 /// Parked and processed of one day, all reason codes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,17 +51,15 @@ pub fn options(rows: &[ParkRateRow], days: &[NaiveDate]) -> Value {
     let worked = day_totals(rows);
     let totals: Vec<DayTotal> = days.iter().map(|&day| total_of(&worked, day)).collect();
     let days: Vec<String> = days.iter().map(NaiveDate::to_string).collect();
-    let codes: BTreeSet<&str> = rows.iter().filter_map(|row| row.reason_code.as_deref()).collect();
     let mut chart = Chart::new()
         .tooltip(Tooltip::new().trigger(Trigger::Axis))
-        .legend(Legend::new().bottom(0).show(true))
-        .grid(Grid::new().left(8).right(8).top(24).bottom(56).contain_label(true))
+        .grid(Grid::new().left(8).right(16).top(16).bottom(8).contain_label(true))
         .x_axis(Axis::new().type_(AxisType::Category).data(days))
         .y_axis(Axis::new().type_(AxisType::Value).min(0).axis_label(AxisLabel::new().formatter("{value} %")));
-    for (code, colour) in codes.into_iter().zip(COLOURS.into_iter().cycle()) {
+    for (code, colour) in codes(rows).into_iter().zip(COLOURS.into_iter().cycle()) {
         chart = chart.series(
             Bar::new()
-                .name(code)
+                .name(visible(code))
                 .stack("codes")
                 .item_style(ItemStyle::new().color(Color::Value(colour.to_owned())))
                 .data(totals.iter().map(|total| bar(rows, total, code)).collect::<Vec<_>>()),
@@ -70,6 +72,16 @@ pub fn options(rows: &[ParkRateRow], days: &[NaiveDate]) -> Value {
         series.push(whiskers(&totals));
     }
     options
+}
+
+/// The reason codes in the order of the bars, each with the class that gives it
+/// its bars' colour.
+pub fn legend(rows: &[ParkRateRow]) -> Vec<(String, &'static str)> {
+    codes(rows).into_iter().map(str::to_owned).zip(CLASSES.into_iter().cycle()).collect()
+}
+
+fn codes(rows: &[ParkRateRow]) -> BTreeSet<&str> {
+    rows.iter().filter_map(|row| row.reason_code.as_deref()).collect()
 }
 
 fn total_of(worked: &[DayTotal], day: NaiveDate) -> DayTotal {

@@ -1,6 +1,8 @@
 //! The filters in force, each with a link that takes it away, and one that
 //! takes all away.
 
+use super::name::name;
+use crate::model::text::visible;
 use leptos::prelude::*;
 
 /// One filter in force.
@@ -21,10 +23,10 @@ pub fn filter_chips(chips: Vec<Chip>, clear_all: &str) -> impl IntoView + use<> 
         let chips = chips
             .into_iter()
             .map(|chip| {
-                let label = format!("Remove the filter {}: {}", chip.name, chip.value);
+                let label = format!("Remove the filter {}: {}", chip.name, visible(&chip.value));
                 view! {
                     <a class="chip" href=chip.without aria-label=label>
-                        {chip.name}": "<b class="name">{chip.value}</b>" ×"
+                        {chip.name}": "<b>{name(&chip.value)}</b>" ×"
                     </a>
                 }
             })

@@ -8,6 +8,7 @@ pub mod letter_actions;
 pub mod link;
 pub mod markup;
 pub mod moment;
+pub mod name;
 pub mod pager;
 pub mod panel;
 pub mod preview;

@@ -2,15 +2,28 @@
 
 use super::state_mark::{of_verdict, shape, verdict_word};
 use crate::model::age::clock;
-use crate::model::verdict::Verdict;
+use crate::model::verdict::{Verdict, VerdictState};
 use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 
-/// The title that carries the line and its time, as plain text.
+/// The title that carries the line and its time, as plain text. While the
+/// database is away the line names the one time that counts itself.
 pub fn title_of(verdict: &Verdict, as_of: Option<DateTime<Utc>>) -> String {
     match as_of {
-        None => format!("{} · Drainboard", verdict.text),
-        Some(at) => format!("{} · {} · Drainboard", verdict.text, clock(at)),
+        Some(at) if verdict.state != VerdictState::Unknown => {
+            format!("{} · {} · Drainboard", verdict.text, clock(at))
+        }
+        _ => format!("{} · Drainboard", verdict.text),
+    }
+}
+
+/// The title of a page that hears nothing new: since when, before all else.
+pub fn stale_title_of(verdict: &Verdict, as_of: Option<DateTime<Utc>>) -> String {
+    match as_of {
+        Some(at) if verdict.state != VerdictState::Unknown => {
+            format!("Stale since {} · {} · Drainboard", at.format("%H:%M"), verdict.text)
+        }
+        _ => title_of(verdict, as_of),
     }
 }
 

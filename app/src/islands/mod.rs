@@ -6,6 +6,7 @@
 
 pub mod live_panel;
 mod morph;
+mod signed_out;
 mod stream;
 
 #[cfg(feature = "ssr")]

@@ -10,6 +10,7 @@
 //! long ago the last answer came.
 
 use super::morph::morph;
+use super::signed_out;
 use std::cell::RefCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::Closure;
@@ -64,6 +65,7 @@ struct Now {
     asked: (f64, f64),
     /// When another tab last passed a panel on.
     heard: Option<(f64, f64)>,
+    /// The session ended: nothing is asked and nothing shown any more.
     is_signed_out: bool,
 }
 
@@ -125,8 +127,12 @@ impl Live {
         self.now.borrow().heard.is_some_and(|heard| self.ms_since(heard) < patience)
     }
 
+    fn is_signed_out(&self) -> bool {
+        self.now.borrow().is_signed_out
+    }
+
     fn connect(self: &Rc<Self>) {
-        if self.is_hidden() || self.is_served() {
+        if self.is_hidden() || self.is_served() || self.is_signed_out() {
             return;
         }
         self.now.borrow_mut().asked = self.clocks();
@@ -155,7 +161,7 @@ impl Live {
         let Some((number, html)) = message.split_once(' ') else { return };
         let is_lower = number.parse().is_ok_and(|number: u32| number < self.number);
         let has_stream = self.now.borrow().source.is_some();
-        if self.is_hidden() || (has_stream && !is_lower) {
+        if self.is_hidden() || self.is_signed_out() || (has_stream && !is_lower) {
             return;
         }
         {
@@ -171,7 +177,6 @@ impl Live {
             let mut now = self.now.borrow_mut();
             now.received = self.clocks();
             now.held = Some(html);
-            now.is_signed_out = false;
         }
         self.show_held();
     }
@@ -196,11 +201,9 @@ impl Live {
         template.content().first_element_child()
     }
 
-    /// What stands outside the panel and follows it: title, badge, voice.
+    /// What stands outside the panel and follows it: badge and voice; the title
+    /// is part of the status.
     fn follow(&self, before: Option<String>) {
-        if let Some(title) = self.panel.get_attribute("data-title") {
-            self.document.set_title(&title);
-        }
         if let (Some(badge), Some(count)) = (&self.badge, self.panel.get_attribute("data-letters")) {
             set_text(badge, &count);
         }
@@ -212,14 +215,12 @@ impl Live {
     }
 
     fn show_status(&self) {
-        let (age_ms, is_signed_out) = {
-            let now = self.now.borrow();
-            (self.ms_since(now.received), now.is_signed_out)
-        };
+        if self.is_signed_out() {
+            return;
+        }
+        let age_ms = self.ms_since(self.now.borrow().received);
         let is_stale = age_ms > STALE_AFTER_MS || self.panel.has_attribute("data-old");
-        let (state, text) = if is_signed_out {
-            ("stale", "Signed out: reload to sign in".to_owned())
-        } else if is_stale {
+        let (state, text) = if is_stale {
             ("stale", format!("Stale since {}", self.panel.get_attribute("data-clock").unwrap_or_default()))
         } else if self.is_selecting() {
             ("paused", "Paused while selecting".to_owned())
@@ -228,7 +229,11 @@ impl Live {
         };
         set_text(&self.status, &text);
         let _ = self.status.set_attribute("data-state", state);
-        if is_stale || is_signed_out {
+        let title = if is_stale { "data-stale-title" } else { "data-title" };
+        if let Some(title) = self.panel.get_attribute(title).filter(|title| *title != self.document.title()) {
+            self.document.set_title(&title);
+        }
+        if is_stale {
             let _ = self.panel.set_attribute("data-stale", "");
         } else {
             let _ = self.panel.remove_attribute("data-stale");
@@ -236,6 +241,9 @@ impl Live {
     }
 
     fn tick(self: &Rc<Self>) {
+        if self.is_signed_out() {
+            return;
+        }
         let (asked, stream_state) = {
             let now = self.now.borrow();
             (now.asked, now.source.as_ref().map(|source| source.stream.ready_state()))
@@ -266,8 +274,9 @@ impl Live {
                 live.connect();
             }
             Ok(401 | 403) => {
-                live.now.borrow_mut().is_signed_out = true;
-                live.show_status();
+                // The source is dropped, and with it the stream closed.
+                live.now.replace(Now { is_signed_out: true, ..Now::default() });
+                signed_out::show(&live.document, &live.panel, live.badge.as_ref());
             }
             _ => {}
         });
@@ -295,7 +304,7 @@ fn on_visibility_change(live: &Rc<Live>) {
     let live_again = Rc::clone(live);
     let on_change: JsValue = Closure::<dyn FnMut()>::new(move || {
         live_again.now.borrow_mut().source = None;
-        if !live_again.is_hidden() {
+        if !live_again.is_hidden() && !live_again.is_signed_out() {
             live_again.ask();
         }
     })

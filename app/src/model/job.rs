@@ -436,6 +436,12 @@ pub struct JobSummary {
     pub verdict: Option<String>,
     /// The last failure's text, cut for a list.
     pub last_error: Option<String>,
+    /// The letter it was parked as.
+    pub dead_letter_id: Option<DeadLetterId>,
+    /// The code of the refusal or of the evidence check that parked it.
+    pub reason_code: Option<String>,
+    /// The field that the code is about.
+    pub field: Option<String>,
 }
 
 /// A job with all it carries.
@@ -466,8 +472,6 @@ pub struct JobDetail {
     pub canary: bool,
     /// The letter it replays.
     pub replay_of: Option<DeadLetterId>,
-    /// The letter it became.
-    pub dead_letter_id: Option<DeadLetterId>,
     /// Why the work said so.
     pub reason: Option<String>,
     /// What came out.

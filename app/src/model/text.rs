@@ -22,6 +22,52 @@ pub fn cut(text: &str, max_bytes: usize) -> &str {
     &text[..end]
 }
 
+/// Whether a character can hide itself or its neighbours: control characters,
+/// those without any width, and those that turn the reading direction.
+pub fn is_odd(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a text may be somebody's name to sign in with: nothing odd, and no
+/// blanks but single spaces between words, so that no two names look alike by them.
+pub fn is_plain(text: &str) -> bool {
+    text.trim() == text && !text.contains("  ") && !text.chars().any(|c| is_odd(c) || (c.is_whitespace() && c != ' '))
+}
+
+/// A name as a label shows it, on one line: what is odd becomes U+FFFD, and a
+/// blank that HTML would swallow becomes `␣`, so that no name can reorder, hide
+/// or imitate its neighbours.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let last = text.trim_end().len();
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut is_after_blank = true;
+    for (at, c) in text.char_indices() {
+        let is_blank = c.is_whitespace();
+        shown.push(match c {
+            c if is_odd(c) => '\u{fffd}',
+            ' ' if !is_after_blank && at < last => ' ',
+            _ if is_blank => '␣',
+            c => c,
+        });
+        is_after_blank = is_blank;
+    }
+    Cow::Owned(shown)
+}
+
+/// A text of several lines as a page shows it: line ends, tabs and blanks stay,
+/// what else is odd becomes U+FFFD.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| is_odd(c) && !matches!(c, '\n' | '\r' | '\t');
+    if text.contains(is_hidden) { Cow::Owned(text.replace(is_hidden, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
 /// A preview of at most `max_characters` characters, with an ellipsis if cut.
 pub fn preview(text: &str, max_characters: usize) -> String {
     match text.char_indices().nth(max_characters) {
@@ -100,11 +146,39 @@ mod tests {
     }
 
     #[test]
+    fn what_hides_or_reorders_is_shown() {
+        for (name, shown) in [
+            ("extract-invoice", "extract-invoice"),
+            ("two words", "two words"),
+            ("Rechnungsprüfung 😀 فاتورة", "Rechnungsprüfung 😀 فاتورة"),
+            ("a\u{202e}cba", "a\u{fffd}cba"),
+            ("a\u{200b}b\u{feff}\u{ad}", "a\u{fffd}b\u{fffd}\u{fffd}"),
+            ("a\nb\tc\u{1b}[2J", "a\u{fffd}b\u{fffd}c\u{fffd}[2J"),
+            ("   ", "␣␣␣"),
+            (" a  b ", "␣a ␣b␣"),
+            ("\u{3000}\u{a0}", "␣␣"),
+            ("\u{3164}", "\u{fffd}"),
+            ("", ""),
+        ] {
+            assert_eq!(visible(name), shown, "{name:?}");
+        }
+        assert_eq!(visible_lines("a\r\n\tb  \u{202e}c\u{7}"), "a\r\n\tb  \u{fffd}c\u{fffd}");
+        assert!(is_plain("Ada Lovelace") && !is_plain(" ada") && !is_plain("a  b") && !is_plain("a\u{a0}b"));
+    }
+
+    #[test]
     fn invalid_bytes_become_replacement_characters() {
         assert_eq!(repaired_json(b"\"a\xffb\""), "\"a\u{fffd}b\"");
     }
 
     proptest! {
+        #[test]
+        fn a_shown_name_is_plain_to_see(text in "[ab \u{a0}\u{202e}\u{200d}\n]{0,12}") {
+            let shown = visible(&text);
+            prop_assert!(is_plain(&shown), "{:?}", shown);
+            prop_assert_eq!(shown.chars().count(), text.chars().count());
+        }
+
         #[test]
         fn cut_never_panics_and_is_a_prefix(text in "\\PC{0,40}", max in 0usize..100) {
             let short = cut(&text, max);

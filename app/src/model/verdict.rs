@@ -5,6 +5,7 @@
 
 use super::age::{age, age_between, ago, clock};
 use super::reading::{KindSnapshot, Snapshot};
+use super::text::visible;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
@@ -369,11 +370,7 @@ fn missing_tick(tick: &super::reading::Tick, now: DateTime<Utc>) -> Option<Strin
 /// Names come from outside: what could break the line, move a terminal's
 /// cursor or turn the reading direction is shown as a replacement character.
 fn one_line(text: &str) -> String {
-    let is_odd = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    text.replace(is_odd, "\u{fffd}")
+    visible(text).into_owned()
 }
 
 #[cfg(test)]

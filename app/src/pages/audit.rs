@@ -4,6 +4,7 @@ use super::frame::{Loaded, Section, page};
 use crate::api::{Access, Request};
 use crate::components::link::with_query;
 use crate::components::moment::date_and_time;
+use crate::components::name::name;
 use crate::components::pager::pager;
 use crate::components::preview::folded;
 use crate::model::people::{AuditEntry, Role};
@@ -34,7 +35,7 @@ async fn load(access: Access, request: Request) -> Loaded {
     let rows = entries.iter().map(row).collect_view();
     Ok(view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Audit">
-            <table class="audit">
+            <table class="audit compact">
                 <thead>
                     <tr>
                         <th scope="col">"No."</th>
@@ -59,9 +60,9 @@ fn row(entry: &AuditEntry) -> impl IntoView + use<> {
         <tr>
             <td class="number">{entry.seq.to_string()}</td>
             <td>{date_and_time(entry.at)}</td>
-            <td class="name" title=entry.actor.clone()>{entry.actor.clone()}</td>
+            <td class="name">{name(&entry.actor)}</td>
             <td>{entry.action.clone()}</td>
-            <td class="name" title=entry.subject.clone()>{entry.subject.clone()}</td>
+            <td class="name">{name(&entry.subject)}</td>
             <td>{entry.address.clone()}</td>
             <td class="says">{entry.details.as_deref().map(|details| folded(details, "details"))}</td>
         </tr>

@@ -9,12 +9,15 @@ use crate::components::json_text::{MASKED, indented, text_block};
 use crate::components::letter_actions::letter_actions;
 use crate::components::link;
 use crate::components::moment::date_and_time;
+use crate::components::name::{name, said};
+use crate::components::preview::folded;
 use crate::components::state_mark::{job_word, of_job, of_letter, of_route, state};
 use crate::error::AppError;
 use crate::model::ids::DeadLetterId;
 use crate::model::job::RawJson;
 use crate::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter, Route};
 use crate::model::people::{Role, Viewer};
+use crate::model::text::visible_lines;
 use leptos::prelude::*;
 
 /// `?show=all` shows long texts whole.
@@ -40,7 +43,7 @@ pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: boo
         {quoted(letter, &path, viewer.may(Role::Reviewer), show_all)}
         {handoffs(detail.upstream_handoffs.as_ref())}
         <h2>"Attempts"</h2>
-        {attempts(&detail.attempt_history, detail.as_of)}
+        {attempts(&detail.attempt_history, detail.as_of, letter.error.as_deref())}
         {replays(detail)}
         {carried(detail, viewer.may(Role::Reviewer), show_all)}
     }
@@ -58,13 +61,12 @@ fn why(letter: &DeadLetter) -> impl IntoView + use<> {
     let same = link::letters(&LetterFilter { group: Some(letter.group.clone()), ..LetterFilter::default() });
     view! {
         <p class="lead">
-            {state(of_route(letter.route), letter.route.label())}": "{because}", "<strong>{reason(letter)}</strong>
+            {state(of_route(letter.route), letter.route.label())}": "{because}", "<strong>{said(&reason(letter))}</strong>
         </p>
         <p class="meta">
             "letter "{letter.id.to_string()}", "<a href=link::job(letter.job_id)>{format!("job {}", letter.job_id)}</a>", "
-            <a class="name" href=link::jobs(&kind, None)>{kind.clone()}</a>" from "
-            <span class="name">{letter.source.clone()}</span>
-            {letter.tenant.clone().map(|tenant| view! { " for "<span class="name">{tenant}</span> })}
+            <a href=link::jobs(&kind, None)>{name(&kind)}</a>" from "{name(&letter.source)}
+            {letter.tenant.as_deref().map(|tenant| view! { " for "{name(tenant)} })}
             ", parked "{date_and_time(letter.dead_lettered_at)}", "<a href=same>"letters like this"</a>
         </p>
     }
@@ -75,8 +77,8 @@ fn standing(letter: &DeadLetter) -> impl IntoView + use<> {
     let resolution = letter.resolution.as_ref().map(|done| {
         let label = done.action.label();
         view! {
-            " by "<b>{done.by.clone()}</b>": "{label}", "{date_and_time(done.at)}
-            {done.note.clone().map(|note| view! { <q>{note}</q> })}
+            " by "<b>{name(&done.by)}</b>": "{label}", "{date_and_time(done.at)}
+            {done.note.as_deref().map(|note| view! { <q>{visible_lines(note).into_owned()}</q> })}
         }
     });
     view! { <p class="standing">{state(of_letter(letter.status), letter.status.as_str())}{resolution}</p> }
@@ -85,14 +87,15 @@ fn standing(letter: &DeadLetter) -> impl IntoView + use<> {
 /// What the agent quoted, which is a piece of the payload and as private, and the error.
 fn quoted(letter: &DeadLetter, path: &str, may_see: bool, show_all: bool) -> impl IntoView + use<> {
     let part = |title: &'static str, text: &Option<String>| {
-        text.as_deref().map(|text| view! { <h2>{title}</h2>{text_block(text, path, show_all)} })
+        text.as_deref().map(|text| view! { <h2>{title}</h2>{text_block(&visible_lines(text), path, show_all)} })
     };
     let masked = letter.evidence.is_some() && !may_see;
     let evidence = if masked { None } else { part("Evidence", &letter.evidence) };
     view! {
         {masked.then(|| view! { <h2>"Evidence"</h2><p class="meta">{MASKED}</p> })}
         {evidence}
-        {part("Error", &letter.error)}
+        // Once on this page: the attempts below only begin it.
+        {letter.error.as_deref().map(|error| view! { <h2>"Error"</h2>{folded(error, "error")} })}
     }
 }
 
@@ -116,9 +119,9 @@ fn handoff(handoff: &serde_json::Value) -> impl IntoView + use<> {
     let whole = handoff.get("agent").is_none().then(|| handoff.to_string());
     view! {
         <li>
-            <b class="name">{text("agent")}</b>{text("version").map(|version| format!(" {version}"))}
-            {text("note").map(|note| view! { " "<mark>{note}</mark> })}
-            {text("output_sha256").map(|hash| view! { " "<small class="name">{hash}</small> })}
+            <b>{text("agent").as_deref().map(name)}</b>{text("version").map(|version| view! { " "{said(&version)} })}
+            {text("note").map(|note| view! { " "<mark>{visible_lines(&note).into_owned()}</mark> })}
+            {text("output_sha256").map(|hash| view! { " "<small>{name(&hash)}</small> })}
             {whole}
         </li>
     }

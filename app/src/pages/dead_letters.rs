@@ -5,9 +5,10 @@ use super::frame::{Loaded, Section, page};
 use crate::api::{Access, FormKeys, Request};
 use crate::components::filter_chips::{Chip, filter_chips};
 use crate::components::json_text::MASKED;
-use crate::components::letter_actions::letter_actions;
+use crate::components::letter_actions::folded_letter_actions;
 use crate::components::link;
 use crate::components::moment::since;
+use crate::components::name::{name, said};
 use crate::components::pager::pager;
 use crate::components::preview::folded;
 use crate::components::state_mark::{of_letter, of_route, state};
@@ -134,25 +135,23 @@ fn nothing(filter: &LetterFilter, totals: LetterTotals) -> String {
 }
 
 fn row(letter: &DeadLetter, viewer: &Viewer, here: &str, now: DateTime<Utc>) -> impl IntoView + use<> {
-    let (kind, source) = (letter.kind.clone(), letter.source.clone());
     // Evidence is a piece of the payload, and as private.
     let evidence = letter.evidence.as_deref().map(|text| if viewer.may(Role::Reviewer) { text } else { MASKED });
     let quoted = evidence.or(letter.error.as_deref());
     view! {
         <li data-k=letter.id.to_string()>
             <p class="headline">
-                <a href=link::letter(letter.id)>{format!("{} · {}", letter.id, reason(letter))}</a>" "
+                <a href=link::letter(letter.id)>{letter.id.to_string()}" · "{said(&reason(letter))}</a>" "
                 {state(of_route(letter.route), letter.route.label())}
             </p>
             <p class="meta">
-                <b class="name" title=kind.clone()>{kind.clone()}</b>" from "
-                <span class="name" title=source.clone()>{source.clone()}</span>
+                <b>{name(&letter.kind)}</b>" from "{name(&letter.source)}
                 ", parked "{since(letter.dead_lettered_at, now)}", "
                 {state(of_letter(letter.status), letter.status.as_str())}
-                {letter.resolution.as_ref().map(|done| format!(" by {}: {}", done.by, done.action.label()))}
+                {letter.resolution.as_ref().map(|done| view! { " by "{name(&done.by)}": "{done.action.label()} })}
             </p>
             {quoted.map(|text| folded(text, "quoted"))}
-            {letter_actions(letter, viewer, here, FormKeys::next)}
+            {folded_letter_actions(letter, viewer, here, FormKeys::next)}
         </li>
     }
 }

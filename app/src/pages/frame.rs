@@ -1,14 +1,18 @@
 //! What every page has around it: permission, the head with the verdict, the
 //! title, and an error page where the contents cannot be shown.
 
-use super::failed::failed;
+use super::failed::{failed, heading};
 use super::notice::notice;
+use super::unread::unread;
 use crate::api::{Access, FailureReport, PageError, Request, permit};
 use crate::components::markup::markup;
+use crate::components::name::name;
+use crate::components::panel::last_reading;
 use crate::components::verdict_line::{escaped, title_of, verdict_line};
 use crate::error::AppError;
 use crate::model::letter::{LetterFilter, LetterStatus};
 use crate::model::people::{Role, Viewer};
+use crate::panel::PanelView;
 use leptos::prelude::*;
 use leptos_meta::{Meta, Title};
 use std::future::Future;
@@ -33,7 +37,8 @@ pub enum Section {
 impl Section {
     const ALL: [Self; 6] = [Self::Pipeline, Self::DeadLetters, Self::Refusals, Self::Jobs, Self::Policies, Self::Audit];
 
-    fn label(self) -> &'static str {
+    /// The word in the head.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Pipeline => "Pipeline",
             Self::DeadLetters => "Dead letters",
@@ -44,7 +49,8 @@ impl Section {
         }
     }
 
-    fn href(self) -> String {
+    /// Where it is.
+    pub fn href(self) -> String {
         match self {
             Self::Pipeline => "/".to_owned(),
             Self::DeadLetters => crate::components::link::letters(&LetterFilter {
@@ -81,29 +87,67 @@ where
     Loading: Future<Output = Loaded> + Send + 'static,
 {
     let request = Request::current();
-    let access = permit(role);
+    // The frame shows what every role may see; the contents ask for their own.
+    let (framing, access) = (permit(Role::OnCall), permit(role));
     Suspend::new(async move {
-        let access = match access {
-            Ok(access) => access,
-            Err(error) => return refused(section, error.into()),
+        let framing = match framing {
+            Ok(framing) => framing,
+            Err(error) => return unframed(error.into()),
         };
-        let viewer = access.viewer.clone();
-        let glance = access.glance().await;
-        let notice = notice(&request);
-        let (contents, is_away) = match load(access, request).await {
-            Ok(view) => (view! { <h1>{title}</h1>{view} }.into_any(), false),
+        let frame = Frame::around(Some(section), &framing).await;
+        let loaded = match access {
+            Err(error) => Err(error.into()),
+            Ok(access) if access.is_away => Err(AppError::Unavailable(None).into()),
+            Ok(access) => load(access, request.clone()).await,
+        };
+        let notes = loaded.is_ok().then(|| view! { {notice(&request)}{unread(&request)} });
+        frame.show(notes, loaded.map(|view| (title.to_owned(), view)))
+    })
+}
+
+/// The frame around what belongs to no section: heading and contents, or an error.
+pub fn outside(load: impl FnOnce() -> Result<(String, AnyView), PageError>) -> impl IntoView {
+    let framing = permit(Role::OnCall);
+    let loaded = load();
+    Suspend::new(async move {
+        match framing {
+            Ok(framing) => Frame::around(None, &framing).await.show(None::<()>, loaded),
+            Err(error) => unframed(error.into()),
+        }
+    })
+}
+
+/// What stands around the contents of a page.
+struct Frame {
+    section: Option<Section>,
+    viewer: Viewer,
+    panel: PanelView,
+}
+
+impl Frame {
+    async fn around(section: Option<Section>, access: &Access) -> Self {
+        Self { section, viewer: access.viewer.clone(), panel: access.panel().await }
+    }
+
+    /// The whole page; while the database is away also the last reading, and it
+    /// loads again by itself if that was what stopped it.
+    fn show(self, notes: Option<impl IntoView>, loaded: Result<(String, AnyView), PageError>) -> AnyView {
+        let verdict = &self.panel.verdict;
+        let mut is_away = false;
+        let (heading, contents) = match loaded {
+            Ok((heading, view)) => (heading.clone(), view! { <h1>{heading}</h1>{notes}{view} }.into_any()),
             Err(error) => {
-                let is_away = matches!(error.shown, AppError::Unavailable(_) | AppError::DatabaseError);
-                (reported(error), is_away)
+                is_away = matches!(error.shown, AppError::Unavailable(_) | AppError::DatabaseError);
+                (heading(&error.shown).to_owned(), reported(error, self.section))
             }
         };
-        let page_title = escaped(&format!("{title} · {}", title_of(&glance.verdict, glance.as_of)));
+        let page_title = escaped(&format!("{heading} · {}", title_of(verdict, self.panel.as_of())));
         let html = markup(view! {
-            {head(section, &viewer, glance.unresolved_dead_letters)}
-            <main>
-                {verdict_line(&glance.verdict, glance.as_of)}
-                {notice}
+            {head(self.section, &self.viewer, self.panel.unresolved_dead_letters())}
+            <main id="content" tabindex="-1">
+                {verdict_line(verdict, self.panel.as_of())}
                 {contents}
+                {(!self.panel.is_fresh).then(|| last_reading(&self.panel))}
             </main>
         });
         view! {
@@ -113,16 +157,12 @@ where
             <div inner_html=html></div>
         }
         .into_any()
-    })
+    }
 }
 
-/// A page whose viewer may not see it: no figure of the pipeline is on it.
-pub fn refused(section: Section, error: PageError) -> AnyView {
-    let viewer = use_context::<Option<Viewer>>().flatten();
-    let html = markup(view! {
-        {viewer.map(|viewer| head(section, &viewer, None))}
-        <main>{reported(error)}</main>
-    });
+/// An error for somebody who is not signed in: no figure of the pipeline is on it.
+pub fn unframed(error: PageError) -> AnyView {
+    let html = markup(view! { <main id="content" tabindex="-1">{reported(error, None)}</main> });
     view! {
         <Title text="Drainboard" />
         <div inner_html=html></div>
@@ -131,20 +171,25 @@ pub fn refused(section: Section, error: PageError) -> AnyView {
 }
 
 /// The error page's contents; the server is told once.
-pub fn reported(error: PageError) -> AnyView {
+fn reported(error: PageError, section: Option<Section>) -> AnyView {
+    report(&error);
+    failed(&error.shown, section).into_any()
+}
+
+/// Tells the server about an error, so that the answer gets its status.
+pub fn report(error: &PageError) {
     if let Some(report) = use_context::<FailureReport>() {
         (report.0)(&error.shown, error.cause.as_ref());
     }
-    failed(&error.shown).into_any()
 }
 
 /// The head: where one can go, who one is.
-pub fn head(current: Section, viewer: &Viewer, unresolved: Option<i64>) -> impl IntoView + use<> {
+pub fn head(current: Option<Section>, viewer: &Viewer, unresolved: Option<i64>) -> impl IntoView + use<> {
     let links = Section::ALL
         .into_iter()
         .filter(|section| viewer.may(section.role()))
         .map(|section| {
-            let is_current = (section == current).then_some("page");
+            let is_current = (Some(section) == current).then_some("page");
             let badge = (section == Section::DeadLetters).then(
                 || view! { " "<b id="open-letters">{unresolved.map_or_else(|| "?".to_owned(), |n| n.to_string())}</b> },
             );
@@ -152,11 +197,12 @@ pub fn head(current: Section, viewer: &Viewer, unresolved: Option<i64>) -> impl 
         })
         .collect_view();
     view! {
+        <a class="skip" href="#content">"Skip to content"</a>
         <header class="head">
             <b class="brand">"Drainboard"</b>
             <nav aria-label="Pages">{links}</nav>
             <form class="who" method="post" action="/logout">
-                <span>{viewer.name.clone()}" · "{viewer.role.as_str()}</span>
+                <span>{name(&viewer.name)}" · "{viewer.role.as_str()}</span>
                 <button>"Log out"</button>
             </form>
         </header>

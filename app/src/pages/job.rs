@@ -7,6 +7,7 @@ use crate::components::attempts::attempts;
 use crate::components::json_text::{MASKED, text_block};
 use crate::components::link;
 use crate::components::moment::date_and_time;
+use crate::components::name::{name, said};
 use crate::components::state_mark::{job_word, of_job, state};
 use crate::error::AppError;
 use crate::model::ids::JobId;
@@ -28,7 +29,7 @@ async fn load(access: Access, request: Request) -> Loaded {
     Ok(view! {
         {facts(&job)}
         <h2>"Attempts"</h2>
-        {attempts(&job.attempt_history, job.as_of)}
+        {attempts(&job.attempt_history, job.as_of, None)}
         {carried(&job, may_see, show_all)}
     }
     .into_any())
@@ -37,22 +38,25 @@ async fn load(access: Access, request: Request) -> Loaded {
 fn facts(job: &JobDetail) -> impl IntoView + use<> {
     let summary = &job.summary;
     let kind = summary.kind.clone();
-    let text = |term: &'static str, value: Option<String>| value.map(|value| fact(term, value.into_any()));
+    let text =
+        |term: &'static str, value: &Option<String>| value.as_deref().map(|value| fact(term, said(value).into_any()));
     let time = |term: &'static str, at: Option<chrono::DateTime<chrono::Utc>>| {
         at.map(|at| fact(term, date_and_time(at).into_any()))
     };
     view! {
         <dl class="facts">
             {fact("Id", summary.id.to_string().into_any())}
-            {fact("Kind", view! { <a class="name" href=link::jobs(&kind, None)>{kind.clone()}</a> }.into_any())}
-            {fact("Source", view! { <span class="name">{summary.source.clone()}</span> }.into_any())}
-            {text("Tenant", summary.tenant.clone())}
+            {fact("Kind", view! { <a href=link::jobs(&kind, None)>{name(&kind)}</a> }.into_any())}
+            {fact("Source", name(&summary.source).into_any())}
+            {text("Tenant", &summary.tenant)}
             {fact("State", view! { {state(of_job(summary.state), job_word(summary.state))}", "{due_or_ended(summary, job.as_of)} }.into_any())}
             {fact("Attempts", format!("{} of {}", summary.attempts, summary.max_attempts).into_any())}
-            {text("Worker", summary.worker.clone())}
-            {text("Verdict", summary.verdict.clone())}
-            {text("Reason", job.reason.clone())}
-            {job.dead_letter_id.map(|id| fact("Dead letter", view! { <a href=link::letter(id)>{format!("letter {id}")}</a> }.into_any()))}
+            {text("Worker", &summary.worker)}
+            {text("Verdict", &summary.verdict)}
+            {text("Reason", &job.reason)}
+            {text("Reason code", &summary.reason_code)}
+            {text("Field", &summary.field)}
+            {summary.dead_letter_id.map(|id| fact("Dead letter", view! { <a href=link::letter(id)>{format!("letter {id}")}</a> }.into_any()))}
             {job.replay_of.map(|id| fact("Replay of", view! { <a href=link::letter(id)>{format!("letter {id}")}</a> }.into_any()))}
             {job.canary.then(|| fact("Canary", "yes: counts only among canaries".into_any()))}
             {time("Enqueued", Some(summary.enqueued_at))}
@@ -60,10 +64,10 @@ fn facts(job: &JobDetail) -> impl IntoView + use<> {
             {time("Not before", Some(job.run_at))}
             {time("Cutoff counts from", job.anchor_at)}
             {time("Ended", summary.finished_at)}
-            {text("Unique key", job.unique_key.clone())}
-            {text("Trace", job.trace_id.clone())}
-            {text("Payload lies at", job.payload_ref.clone())}
-            {text("Payload SHA-256", job.payload_sha256.clone())}
+            {text("Unique key", &job.unique_key)}
+            {text("Trace", &job.trace_id)}
+            {text("Payload lies at", &job.payload_ref)}
+            {text("Payload SHA-256", &job.payload_sha256)}
         </dl>
     }
 }

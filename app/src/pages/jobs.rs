@@ -5,7 +5,9 @@ use crate::api::{Access, Request};
 use crate::components::filter_chips::{Chip, filter_chips};
 use crate::components::link::{self, with_query};
 use crate::components::moment::{date_and_time, since, until};
+use crate::components::name::{name, said};
 use crate::components::pager::pager;
+use crate::components::preview::short;
 use crate::components::state_mark::{job_word, of_job, state};
 use crate::model::ids::JobId;
 use crate::model::job::{JobFilter, JobState, JobSummary};
@@ -89,7 +91,7 @@ fn list(jobs: &[JobSummary], filter: &JobFilter, now: DateTime<Utc>) -> AnyView 
     let rows = jobs.iter().map(|job| row(job, now)).collect_view();
     view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Jobs">
-            <table class="jobs">
+            <table class="jobs compact">
                 <thead>
                     <tr>
                         <th scope="col">"Job"</th>
@@ -100,6 +102,7 @@ fn list(jobs: &[JobSummary], filter: &JobFilter, now: DateTime<Utc>) -> AnyView 
                         <th scope="col">"Enqueued"</th>
                         <th scope="col">"Due or ended"</th>
                         <th scope="col">"Says"</th>
+                        <th scope="col">"Last failure"</th>
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>
@@ -110,19 +113,46 @@ fn list(jobs: &[JobSummary], filter: &JobFilter, now: DateTime<Utc>) -> AnyView 
 }
 
 fn row(job: &JobSummary, now: DateTime<Utc>) -> impl IntoView {
-    let (kind, source) = (job.kind.clone(), job.source.clone());
     view! {
         <tr data-k=job.id.to_string()>
             <th scope="row"><a href=link::job(job.id)>{job.id.to_string()}</a></th>
             <td>{state(of_job(job.state), job_word(job.state))}</td>
-            <td class="name" title=kind.clone()><a href=link::jobs(&kind, None)>{kind.clone()}</a></td>
-            <td class="name" title=source.clone()>{source.clone()}</td>
-            <td class="number">{format!("{} of {}", job.attempts, job.max_attempts)}</td>
-            <td>{date_and_time(job.enqueued_at)}</td>
-            <td>{due_or_ended(job, now)}</td>
-            <td class="says">{job.verdict.clone().or_else(|| job.last_error.clone())}</td>
+            <td class="name"><a href=link::jobs(&job.kind, None)>{name(&job.kind)}</a></td>
+            <td class="name">{name(&job.source)}</td>
+            <td class="number" data-label="Attempts">{format!("{} of {}", job.attempts, job.max_attempts)}</td>
+            <td data-label="Enqueued">{date_and_time(job.enqueued_at)}</td>
+            <td data-label=when_label(job)>{due_or_ended(job, now)}</td>
+            <td class="says">{says(job)}</td>
+            <td class="says">{failure(job)}</td>
         </tr>
     }
+}
+
+/// What the work said: its verdict, or why the agent said no or its evidence did
+/// not hold. A failure said nothing; it has a column of its own.
+fn says(job: &JobSummary) -> AnyView {
+    let refusal = [&job.reason_code, &job.field].into_iter().flatten().cloned().collect::<Vec<_>>().join(" · ");
+    match (job.dead_letter_id, &job.verdict) {
+        (Some(letter), _) if !refusal.is_empty() => {
+            view! { <a href=link::letter(letter)>{said(&refusal)}</a> }.into_any()
+        }
+        (_, Some(verdict)) => said(verdict).into_any(),
+        _ => ().into_any(),
+    }
+}
+
+/// What its last failed attempt ran into, with the letter if that parked it.
+fn failure(job: &JobSummary) -> impl IntoView + use<> {
+    let letter = job.dead_letter_id.filter(|_| job.reason_code.is_none());
+    view! {
+        {job.last_error.as_deref().map(short)}
+        {letter.map(|id| view! { <a href=link::letter(id)>{format!("→ letter {id}")}</a> })}
+    }
+}
+
+/// What stands before the time where the header does not stand above it.
+fn when_label(job: &JobSummary) -> Option<&'static str> {
+    job.finished_at.map(|_| "ended")
 }
 
 /// When a job may be claimed, when its lease ends, or when it ended.

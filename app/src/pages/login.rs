@@ -11,7 +11,8 @@ pub fn LoginPage() -> impl IntoView {
     let request = Request::current();
     view! {
         <Title text="Sign in · Drainboard" />
-        <main class="narrow">
+        <a class="skip" href="#content">"Skip to content"</a>
+        <main class="narrow" id="content" tabindex="-1">
             <h1>"Drainboard"</h1>
             {notice(&request)}
             <form class="stack" method="post" action="/login">

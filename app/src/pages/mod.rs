@@ -17,3 +17,5 @@ pub mod refusals;
 pub mod setup;
 #[cfg(test)]
 mod tests;
+pub mod told;
+pub mod unread;

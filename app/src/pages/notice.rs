@@ -41,6 +41,8 @@ pub enum Notice {
     PasswordRefused,
     /// The user name breaks the rule.
     NameRefused,
+    /// The form was larger than the server takes.
+    TooLarge,
     /// The form was incomplete or did not come from this page.
     FormRefused,
     /// The role does not allow it.
@@ -51,7 +53,7 @@ pub enum Notice {
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::SignedOut,
         Self::SignInFailed,
         Self::SignInSlowedDown,
@@ -69,6 +71,7 @@ impl Notice {
         Self::SetUpRefused,
         Self::PasswordRefused,
         Self::NameRefused,
+        Self::TooLarge,
         Self::FormRefused,
         Self::Forbidden,
         Self::Unavailable,
@@ -94,6 +97,7 @@ impl Notice {
             Self::SetUpRefused => "set-up-refused",
             Self::PasswordRefused => "password-refused",
             Self::NameRefused => "name-refused",
+            Self::TooLarge => "too-large",
             Self::FormRefused => "form-refused",
             Self::Forbidden => "forbidden",
             Self::Unavailable => "unavailable",
@@ -126,7 +130,11 @@ impl Notice {
             Self::Resumed => "Resumed: this kind may be claimed again.",
             Self::SetUpRefused => "This set-up link is wrong or has been used. Make a new one on the server.",
             Self::PasswordRefused => "Nothing was stored: the password breaks the rule below.",
-            Self::NameRefused => "Nothing was stored: the name breaks the rule below.",
+            Self::NameRefused => {
+                "Nothing was stored: a user name is 1 to 200 characters that can be seen, without any that turn the \
+                 reading direction, and with single spaces between words."
+            }
+            Self::TooLarge => "Nothing was done: the text was larger than the server takes. Shorten it and try again.",
             Self::FormRefused => "Nothing was done: the form was incomplete. Try again from this page.",
             Self::Forbidden => "Nothing was done: your role does not allow it.",
             Self::Unavailable => "Nothing was done: the database is not available. Try again.",

@@ -1,15 +1,19 @@
 //! `/`: does the pipeline run, what waits, what failed, who works.
 
-use super::frame::{Section, head, refused};
+use super::frame::{Section, head, report, unframed};
 use super::notice::notice;
+use super::unread::unread;
 use crate::api::{Request, permit};
 use crate::components::markup::markup;
 use crate::components::panel::panel_html;
 use crate::components::verdict_line::{escaped, title_of};
+use crate::error::AppError;
 use crate::islands::LivePanel;
 use crate::model::people::Role;
 use leptos::prelude::*;
 use leptos_meta::Title;
+
+const RELOAD: &str = "<meta http-equiv=\"refresh\" content=\"5\">";
 
 /// The panel, as the stream renders it, and the island that keeps it live.
 #[component]
@@ -19,16 +23,20 @@ pub fn PipelinePage() -> impl IntoView {
     Suspend::new(async move {
         let access = match access {
             Ok(access) => access,
-            Err(error) => return refused(Section::Pipeline, error.into()),
+            Err(error) => return unframed(error.into()),
         };
         let view = access.panel().await;
-        let reading = view.reading.as_ref();
-        let title = title_of(&view.verdict, reading.map(|reading| reading.as_of));
-        let unresolved = reading.filter(|_| view.is_fresh).map(|reading| reading.unresolved_dead_letters);
+        if !view.is_fresh {
+            report(&AppError::Unavailable(None).into());
+        }
+        let title = title_of(&view.verdict, view.as_of());
         let html = markup(view! {
-            {head(Section::Pipeline, &access.viewer, unresolved)}
-            <main>
+            {head(Some(Section::Pipeline), &access.viewer, view.unresolved_dead_letters())}
+            <main id="content" tabindex="-1">
                 {notice(&request)}
+                {unread(&request)}
+                // With scripts the panel comes back by itself.
+                {(!view.is_fresh).then(|| view! { <noscript inner_html=RELOAD></noscript> })}
                 <div inner_html=panel_html(&view)></div>
             </main>
         });

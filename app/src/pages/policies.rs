@@ -3,14 +3,19 @@
 use super::frame::{Loaded, Section, page};
 use crate::api::{Access, Request};
 use crate::components::moment::date_and_time;
+use crate::components::name::{name, said};
 use crate::components::state_mark::{of_kind, state};
 use crate::model::people::{Role, Viewer};
 use crate::model::policy::{KindPolicy, Origin, SETTINGS, Shown};
+use crate::model::text::preview;
 use crate::model::verdict::KindState;
 use leptos::prelude::*;
 use serde_json::Value;
 
-/// One foldable table per kind; admins may pause and resume a kind here.
+/// Characters of a changed value in a kind's line.
+const VALUE_CHARACTERS: usize = 40;
+
+/// One line per kind, its settings folded away; admins may pause and resume a kind here.
 #[component]
 pub fn PoliciesPage() -> impl IntoView {
     page(Section::Policies, "Policies", Role::OnCall, load)
@@ -28,27 +33,27 @@ async fn load(access: Access, _request: Request) -> Loaded {
 }
 
 fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
-    let name = policy.kind.clone();
     let is_paused = policy.settings.get("paused").is_some_and(|shown| shown.value == Value::Bool(true));
-    let changed = policy.settings.values().filter(|shown| shown.origin != Origin::Default).count();
-    let is_changed = changed > 0;
+    let changed = SETTINGS
+        .into_iter()
+        .filter_map(|setting| policy.settings.get(setting).map(|shown| (setting, shown)))
+        .filter(|(_, shown)| shown.origin != Origin::Default)
+        .map(|(setting, shown)| format!("{setting} {}", preview(&plain(&shown.value), VALUE_CHARACTERS)))
+        .collect::<Vec<_>>();
+    let summary = match changed.as_slice() {
+        [] => "all settings at their defaults".to_owned(),
+        changed => format!("changed: {}", changed.join(", ")),
+    };
     let rows = SETTINGS
         .into_iter()
         .filter_map(|setting| policy.settings.get(setting).map(|shown| row(setting, shown)))
         .collect_view();
     view! {
         <section class="policy">
-            <h2 class="name" title=name.clone()>{name.clone()}</h2>
-            {is_paused.then(|| state(of_kind(KindState::Paused), "paused"))}
-            {viewer.may(Role::Admin).then(|| pause_form(name, is_paused))}
-            <details open=is_changed>
-                <summary>
-                    {match changed {
-                        0 => "all settings at their defaults".to_owned(),
-                        1 => "1 setting changed".to_owned(),
-                        n => format!("{n} settings changed"),
-                    }}
-                </summary>
+            <h2>{name(&policy.kind)}" "{is_paused.then(|| state(of_kind(KindState::Paused), "paused"))}</h2>
+            {viewer.may(Role::Admin).then(|| pause_form(policy.kind.clone(), is_paused))}
+            <details>
+                <summary>{said(&summary)}</summary>
                 <div class="scroll" tabindex="0" role="region" aria-label="Settings">
                     <table class="settings">
                         <thead>
@@ -65,9 +70,9 @@ fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
 fn row(setting: &'static str, shown: &Shown) -> impl IntoView + use<> {
     let origin = match &shown.origin {
         Origin::Default => view! { <span class="zero">"default"</span> }.into_any(),
-        Origin::SetBy { by, at } => view! { "set by "{by.clone()}", "{date_and_time(*at)} }.into_any(),
+        Origin::SetBy { by, at } => view! { "set by "{name(by)}", "{date_and_time(*at)} }.into_any(),
     };
-    view! { <tr><th scope="row">{setting}</th><td>{plain(&shown.value)}</td><td>{origin}</td></tr> }
+    view! { <tr><th scope="row">{setting}</th><td>{said(&plain(&shown.value))}</td><td>{origin}</td></tr> }
 }
 
 /// A setting's value without the quotes and brackets of JSON.

@@ -2,10 +2,11 @@
 
 use super::frame::{Loaded, Section, page};
 use crate::api::{Access, Request};
-use crate::charts::park_rate::{DayTotal, day_totals, options, percent};
+use crate::charts::park_rate::{DayTotal, day_totals, legend, options, percent};
 use crate::charts::script_text;
 use crate::components::filter_chips::{Chip, filter_chips};
 use crate::components::link::{self, with_query};
+use crate::components::name::name;
 use crate::model::FieldError;
 use crate::model::letter::LetterFilter;
 use crate::model::park_rate::{ParkRateQuery, ParkRateRow, wilson};
@@ -65,12 +66,28 @@ pub(super) fn contents(rows: &[ParkRateRow], query: &ParkRateQuery) -> AnyView {
                 <drainboard-chart data-chart="park-rate" role="img" aria-label="Park rate by reason code per day; the same numbers are in the table below">
                     <script type="application/json" inner_html=script_text(&options(rows, &axis(rows, query)))></script>
                 </drainboard-chart>
+                {keys(rows)}
                 {table(rows, query)}
             }
             .into_any()
         }}
     }
     .into_any()
+}
+
+/// What the colours mean. Beside the chart and not in it: there it would lie
+/// over the axis on a narrow screen.
+fn keys(rows: &[ParkRateRow]) -> impl IntoView + use<> {
+    let codes = legend(rows)
+        .into_iter()
+        .map(|(code, class)| view! { <li><i class=class aria-hidden="true">"■"</i>" "{name(&code)}</li> })
+        .collect_view();
+    view! {
+        <ul class="keys">
+            {codes}
+            <li><i aria-hidden="true">"⌶"</i>" 95 % interval of the total"</li>
+        </ul>
+    }
 }
 
 /// The days of the chart: the whole range, or only those with work when the
@@ -131,7 +148,7 @@ fn table(rows: &[ParkRateRow], query: &ParkRateQuery) -> impl IntoView + use<> {
     let body = day_totals(rows).into_iter().rev().map(|total| day(rows, total, query)).collect_view();
     view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Park rate">
-            <table class="rates">
+            <table class="rates compact">
                 <thead>
                     <tr>
                         <th scope="col">"Day "<small>"UTC"</small></th>
@@ -162,7 +179,7 @@ fn day(rows: &[ParkRateRow], total: DayTotal, query: &ParkRateQuery) -> impl Int
                 source: query.source.clone(),
                 ..LetterFilter::default()
             });
-            let label = view! { <a class="name" href=href>{code}</a> }.into_any();
+            let label = view! { <a href=href>{name(&code)}</a> }.into_any();
             Some(rate_row(total.day, label, row.parked, row.processed, ""))
         })
         .collect_view();
@@ -178,11 +195,11 @@ fn rate_row(day: NaiveDate, label: AnyView, parked: i64, processed: i64, class: 
     view! {
         <tr class=class>
             <th scope="row">{day.to_string()}</th>
-            <td>{label}</td>
-            <td class="number">{parked.to_string()}</td>
-            <td class="number">{processed.to_string()}</td>
-            <td class="number">{rate}</td>
-            <td class="number">{format!("{:.2} – {:.2} %", percent(low), percent(high))}</td>
+            <td class="code">{label}</td>
+            <td class="number" data-label="parked">{parked.to_string()}</td>
+            <td class="number" data-label="of">{processed.to_string()}</td>
+            <td class="number" data-label="rate">{rate}</td>
+            <td class="number" data-label="95 %">{format!("{:.2} – {:.2} %", percent(low), percent(high))}</td>
         </tr>
     }
 }

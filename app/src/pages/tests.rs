@@ -192,7 +192,7 @@ fn the_table_has_the_numbers_of_the_chart_and_leads_to_the_letters() {
     let rows = [rate(Some("MISSING_REQUIRED_FIELD"), 9, 100), rate(Some("AMBIGUOUS_VALUE"), 3, 100)];
     let html = markup(refusals::contents(&rows, &ParkRateQuery::default()));
     assert!(
-        html.contains("<td class=\"number\">9.00 %</td>") && html.contains("<td class=\"number\">12.00 %</td>"),
+        html.contains("data-label=\"rate\">9.00 %</td>") && html.contains("data-label=\"rate\">12.00 %</td>"),
         "{html}"
     );
     assert!(html.contains("7.00 – 19.81 %"), "Wilson of 12/100: {html}");

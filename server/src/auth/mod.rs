@@ -4,6 +4,7 @@
 //! [`session::SignedIn::must_be`].
 
 pub mod password;
+pub mod remembered;
 pub mod secret;
 pub mod session;
 pub mod set_up;

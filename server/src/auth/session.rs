@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// How long a look-up of a session may take before the database counts as away.
-const LOOK_UP: Duration = Duration::from_secs(2);
+pub const LOOK_UP: Duration = Duration::from_secs(2);
 /// The cookie outlives no session: 12 hours.
 const MAX_AGE_SECONDS: u32 = 12 * 3600;
 
@@ -76,8 +76,16 @@ pub async fn find_viewer(state: &AppState, headers: &HeaderMap) -> Result<Option
 /// # Errors
 /// `Unavailable` when the database does not answer in time.
 pub async fn look_up(state: &AppState, sha256: &str, touch: bool) -> Result<Option<Viewer>, StoreError> {
-    let sha256 = sha256.to_owned();
-    state.ask(LOOK_UP, async move |store| store.find_session(&sha256, touch).await).await
+    let asked = sha256.to_owned();
+    let viewer = state.ask(LOOK_UP, async move |store| store.find_session(&asked, touch).await).await?;
+    state.sessions.confirmed(sha256, viewer.as_ref());
+    Ok(viewer)
+}
+
+/// The person whose session this was a moment ago; for when the database is
+/// away, and for the last reading alone.
+pub fn recall_viewer(state: &AppState, headers: &HeaderMap) -> Option<Viewer> {
+    state.sessions.recall(&session_sha256(headers, &state.config)?)
 }
 
 /// Where a request comes from, for the audit.

@@ -54,7 +54,7 @@ pub async fn set_up(
     let page = format!("/setup?token={token}");
     let refused =
         |error: FieldError, notice| Problem::invalid(&error).back_to(&page, "Try again").shown_on(&page, notice);
-    let name = Name::new("username", form.username.trim()).map_err(|e| refused(e, Notice::NameRefused))?;
+    let name = Name::of_user("username", form.username.trim()).map_err(|e| refused(e, Notice::NameRefused))?;
     password::check_rule(&form.password).map_err(|e| refused(e, Notice::PasswordRefused))?;
     // Cheap look first, so that guessing links does not buy expensive hashing.
     if state.store.count_users().await.map_err(|e| Problem::of_store(&state, e))? > 0 {

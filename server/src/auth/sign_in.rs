@@ -72,6 +72,7 @@ pub async fn start_session(
     started.map_err(|e| Problem::of_store(state, e))?;
     if let Some(old) = session_sha256(headers, &state.config) {
         state.store.end_session(&old).await.map_err(|e| Problem::of_store(state, e))?;
+        state.sessions.confirmed(&old, None);
     }
     let mut response = Redirect::to(next).into_response();
     response.headers_mut().append(SET_COOKIE, session_cookie(&state.config, &session));
@@ -86,6 +87,7 @@ pub async fn start_session(
 pub async fn sign_out(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, Problem> {
     if let Some(session) = session_sha256(&headers, &state.config) {
         state.store.end_session(&session).await.map_err(|e| Problem::of_store(&state, e))?;
+        state.sessions.confirmed(&session, None);
     }
     let mut response = Redirect::to(&with_notice("/login", Notice::SignedOut)).into_response();
     response.headers_mut().append(SET_COOKIE, cleared_cookie(&state.config));

@@ -3,13 +3,10 @@
 use super::Database;
 use crate::auth::set_up;
 use crate::config::Config;
-use crate::live::Live;
 use crate::state::AppState;
 use crate::{duties, site, web};
 use anyhow::Context as _;
-use app::panel::PanelMemory;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -44,7 +41,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
     let store = database.open_or_make().await?;
     let address = listener.local_addr()?;
     let link = set_up::prepare(&*store).await?;
-    let state = AppState { store, panel: PanelMemory::default(), live: Live::default(), config: Arc::new(config) };
+    let state = AppState::new(store, config);
     eprintln!("Drainboard listens on {}", web_address(address));
     if let Some(link) = link {
         eprintln!("Nobody can sign in yet. This link makes the first admin, once: {}{link}", web_address(address));

@@ -49,7 +49,7 @@ async fn add(database: &Database, name: &str, role: Role, password_stdin: bool) 
     if !password_stdin {
         bail!("give the password on standard input, and say so with --password-stdin");
     }
-    let name = Name::new("the name", name.trim())?;
+    let name = Name::of_user("the name", name.trim())?;
     let password = password_from_standard_input()?;
     password::check_rule(&password)?;
     let store = database.open().await?;

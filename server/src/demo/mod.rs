@@ -22,18 +22,15 @@ pub use pace::Pace;
 
 use crate::cli::{Database, serve};
 use crate::config::Config;
-use crate::live::Live;
 use crate::state::AppState;
 use crate::worker_client::WorkerClient;
 use anyhow::{Context as _, bail};
-use app::panel::PanelMemory;
 use chance::Chance;
 use children::{Surroundings, WORKERS};
 use play::Director;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -81,7 +78,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<ExitCode> {
     let store = database.open_or_make().await?;
     let tokens = accounts::prepare(&*store).await?;
     let config = Config { listen: args.listen, ..Config::loopback(database.url()) };
-    let state = AppState { store, panel: PanelMemory::default(), live: Live::default(), config: Arc::new(config) };
+    let state = AppState::new(store, config);
 
     let url = serve::web_address(listener.local_addr()?);
     let chance = Chance::new(args.seed);

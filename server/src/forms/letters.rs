@@ -92,6 +92,18 @@ fn notice_of(action: RecoveryAction) -> Notice {
     }
 }
 
+/// `GET /dead-letters/{id}/actions`, which is where the answer to a press stands:
+/// leads to the letter as it is now.
+///
+/// # Errors
+/// 404 for what is no id.
+pub async fn lead_back(Path(id): Path<String>) -> Result<Redirect, Problem> {
+    match id.parse::<DeadLetterId>() {
+        Ok(id) => Ok(Redirect::to(&format!("/dead-letters/{id}"))),
+        Err(_) => Err(Problem::not_found("There is no such dead letter.")),
+    }
+}
+
 fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<LetterAct, FieldError> {
     let action = RecoveryAction::from_word(&form.action).ok_or_else(|| {
         let words: Vec<&str> = RecoveryAction::ALL.into_iter().map(RecoveryAction::as_str).collect();

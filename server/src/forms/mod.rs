@@ -17,7 +17,11 @@ use axum::routing::post;
 
 /// All forms.
 pub fn router() -> Router<AppState> {
-    Router::new().route("/dead-letters/{id}/actions", post(letters::act)).route("/kinds/pause", post(kinds::pause))
+    // A page that a form's answer became stands on the form's address: loaded
+    // again, that address leads to where the form is.
+    Router::new()
+        .route("/dead-letters/{id}/actions", post(letters::act).get(letters::lead_back))
+        .route("/kinds/pause", post(kinds::pause).get(async || Redirect::to("/policies")))
 }
 
 /// Back to `next`, if it is a page of this site, else to `home`; the page

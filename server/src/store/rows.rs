@@ -36,6 +36,9 @@ pub struct StoredJob {
     pub(super) worker: Option<String>,
     pub(super) verdict: Option<String>,
     pub(super) last_error: Option<String>,
+    pub(super) dead_letter_id: Option<i64>,
+    pub(super) reason_code: Option<String>,
+    pub(super) field: Option<String>,
 }
 
 impl StoredJob {
@@ -58,6 +61,9 @@ impl StoredJob {
             lease_expires_at: due_at.filter(|_| state == JobState::InProgress),
             verdict: self.verdict,
             last_error: self.last_error,
+            dead_letter_id: self.dead_letter_id.map(DeadLetterId),
+            reason_code: self.reason_code,
+            field: self.field,
         })
     }
 }
@@ -78,7 +84,6 @@ pub struct StoredJobDetail {
     pub(super) trace_id: Option<String>,
     pub(super) is_canary: bool,
     pub(super) replay_of: Option<i64>,
-    pub(super) dead_letter_id: Option<i64>,
     pub(super) reason: Option<String>,
     pub(super) result: Option<String>,
     pub(super) evidence: Option<String>,
@@ -102,7 +107,6 @@ impl StoredJobDetail {
             trace_id: self.trace_id,
             canary: self.is_canary,
             replay_of: self.replay_of.map(DeadLetterId),
-            dead_letter_id: self.dead_letter_id.map(DeadLetterId),
             reason: self.reason,
             result: json(self.result),
             evidence: json(self.evidence),

@@ -19,17 +19,18 @@ use tower_http::compression::CompressionLayer;
 pub fn router(state: AppState) -> Router {
     // Streams stay outside of compression: a compressor holds events back.
     let streams = live::router().with_state(state.clone());
+    let programs = worker_api::router().with_state(state.clone()).layer(CompressionLayer::new());
     let pages = pages::router(&state);
     let people = Router::new()
         .merge(auth::router())
         .merge(forms::router())
         .with_state(state.clone())
-        .layer(from_fn_with_state(pages.clone(), pages::show_problem))
-        .merge(pages)
+        .merge(pages.clone())
+        .method_not_allowed_fallback(move |request| pages::wrong_method(state.clone(), request))
+        .layer(from_fn_with_state(pages, pages::show_problem))
         .layer(CompressionLayer::new())
         .merge(streams)
         .layer(same_origin::layer())
         .layer(from_fn(detach::detach));
-    let programs = worker_api::router().with_state(state.clone()).layer(CompressionLayer::new());
     Router::new().merge(people).merge(programs).merge(site::router()).layer(from_fn(headers::add))
 }

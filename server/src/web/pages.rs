@@ -3,22 +3,23 @@
 
 use super::headers::CspNonce;
 use super::problem::{Problem, ShownOn};
-use crate::auth::secret::Secret;
-use crate::auth::session::{find_viewer, to_sign_in};
+use crate::auth::secret::{Secret, sha256_hex};
+use crate::auth::session::{LOOK_UP, find_viewer, recall_viewer, to_sign_in};
 use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
-use app::api::{FailureReport, FormKeys, PanelSource, status_of};
+use app::api::{DatabaseAway, FailureReport, FormKeys, PanelSource, SetUpLink, status_of};
 use app::error::{AppError, StoreError};
 use app::model::people::Viewer;
+use app::pages::told::Told;
 use app::shell::{SiteAssets, shell};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{COOKIE, RETRY_AFTER};
+use http::header::{ALLOW, COOKIE, RETRY_AFTER};
 use http::request::Parts;
 use http::{Method, StatusCode, Uri};
 use leptos::config::LeptosOptions;
@@ -35,7 +36,10 @@ use tracing::Instrument as _;
 pub use app::islands::panel_html;
 
 /// Pages that a person needs before they are signed in. They show no data.
-const OPEN_PAGES: [&str; 2] = ["/login", "/setup"];
+const OPEN_PAGES: [&str; 2] = ["/login", SET_UP_PAGE];
+const SET_UP_PAGE: &str = "/setup";
+/// An address that no page has: its page tells what the server wants told.
+const NO_PAGE: &str = "/told";
 
 /// A page's panel that takes longer shows the last numbers, as old ones.
 const READING: Duration = Duration::from_secs(2);
@@ -69,21 +73,38 @@ pub fn router(state: &AppState) -> Router {
 fn provide(state: &AppState) {
     let extensions = use_context::<Parts>().map(|parts| parts.extensions).unwrap_or_default();
     provide_context(state.store.clone());
-    provide_context(panel_source(state));
+    provide_context(panel_source(state, extensions.get().copied()));
     provide_context(extensions.get::<Viewer>().cloned());
     provide_context(FormKeys(Arc::new(|| Secret::random().expose().to_owned())));
     provide_context(failure_report());
+    if let Some(told) = extensions.get::<Told>() {
+        provide_context(told.clone());
+    }
+    if let Some(&away) = extensions.get::<DatabaseAway>() {
+        provide_context(away);
+    }
+    if let Some(&link) = extensions.get::<SetUpLink>() {
+        provide_context(link);
+    }
     if let Some(CspNonce(nonce)) = extensions.get() {
         provide_context(Nonce::from_value(nonce.clone()));
     }
 }
 
-/// The panel, read in time for the page to be shown in time.
-fn panel_source(state: &AppState) -> PanelSource {
+/// The panel, read in time for the page to be shown in time; the last one that
+/// was read, if the database is known to be away.
+fn panel_source(state: &AppState, away: Option<DatabaseAway>) -> PanelSource {
     let state = state.clone();
     PanelSource(Arc::new(move || {
         let state = state.clone();
-        Box::pin(async move { state.panel_now(READING).await })
+        Box::pin(async move {
+            match away {
+                None => state.panel_now(READING).await,
+                Some(DatabaseAway) => {
+                    state.panel.view_of(Err(StoreError::Unavailable("known to be away".to_owned())))
+                }
+            }
+        })
     }))
 }
 
@@ -106,9 +127,16 @@ fn failure_report() -> FailureReport {
 /// Lets nobody see a page before they signed in; puts the viewer into the
 /// request's extensions. Also in front of addresses that do not exist, so that
 /// the anonymous cannot tell which do.
+///
+/// While the database cannot say who somebody is, those whose session was good a
+/// moment ago see the last reading.
 async fn gate(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let came_at = Instant::now();
-    let is_open = OPEN_PAGES.contains(&request.uri().path());
+    let path = request.uri().path();
+    let is_open = OPEN_PAGES.contains(&path);
+    if path == SET_UP_PAGE {
+        return set_up_page(&state, request, next).await;
+    }
     match find_viewer(&state, request.headers()).await {
         Ok(Some(viewer)) => {
             request.extensions_mut().insert(viewer);
@@ -121,8 +149,7 @@ async fn gate(State(state): State<AppState>, mut request: Request, next: Next) -
                 }
                 // The page is left to end in its own time: it may hold a transaction.
                 Err(_) => {
-                    let error = StoreError::Unavailable(format!("a page took longer than {PAGE:?}"));
-                    Problem::of_store(&state, error).reloading().into_response()
+                    away(&state, StoreError::Unavailable(format!("a page took longer than {PAGE:?}")))
                 }
             }
         }
@@ -131,42 +158,99 @@ async fn gate(State(state): State<AppState>, mut request: Request, next: Next) -
             let asked = request.uri().path_and_query().map_or("/", |asked| asked.as_str());
             to_sign_in(request.method(), asked).into_response()
         }
-        Err(error) => Problem::of_store(&state, error).reloading().into_response(),
+        Err(error) => match recall_viewer(&state, request.headers()) {
+            Some(viewer) if matches!(error, StoreError::Unavailable(_)) && !is_open => {
+                request.extensions_mut().insert(viewer);
+                request.extensions_mut().insert(DatabaseAway);
+                next.run(request).await
+            }
+            _ => away(&state, error),
+        },
     }
 }
 
-/// Around forms: an answer that is to be shown on a page becomes that page,
-/// with the answer's status. Where the page cannot be shown either, the answer
-/// stays as it is.
-pub async fn show_problem(State(pages): State<Router>, request: Request, next: Next) -> Response {
-    let page_request = as_page_request(&request);
-    let answer = next.run(request).await;
-    let Some(uri) = answer.extensions().get::<ShownOn>().and_then(|ShownOn(page)| page.parse::<Uri>().ok()) else {
-        return answer;
+/// The set-up page, which needs nobody signed in but a link that still works;
+/// 410 when it does not.
+async fn set_up_page(state: &AppState, mut request: Request, next: Next) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    let token = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "token");
+    let Some((_, token)) = token.filter(|(_, token)| !token.is_empty()) else {
+        return next.run(request).await;
     };
-    let mut page_request = page_request;
-    *page_request.uri_mut() = uri;
-    let Ok(mut page) = pages.oneshot(page_request).await;
-    if page.status() != StatusCode::OK {
-        return answer;
-    }
-    *page.status_mut() = answer.status();
-    if let Some(seconds) = answer.headers().get(RETRY_AFTER) {
-        page.headers_mut().insert(RETRY_AFTER, seconds.clone());
+    let sha256 = sha256_hex(&token);
+    let is_live = match state.ask(LOOK_UP, async move |store| store.is_setup_secret(&sha256).await).await {
+        Ok(is_live) => is_live,
+        Err(error) => return away(state, error),
+    };
+    request.extensions_mut().insert(if is_live { SetUpLink::Live } else { SetUpLink::Used });
+    let mut page = next.run(request).await;
+    if !is_live && page.status() == StatusCode::OK {
+        *page.status_mut() = StatusCode::GONE;
     }
     page
 }
 
-/// A GET by the same person, without what belongs to the form.
-fn as_page_request(request: &Request) -> Request {
-    let mut page_request = Request::new(Body::empty());
-    *page_request.method_mut() = Method::GET;
-    for cookie in request.headers().get_all(COOKIE) {
-        page_request.headers_mut().append(COOKIE, cookie.clone());
+/// Without the frame of a page: nobody knows for whom it would be.
+fn away(state: &AppState, error: StoreError) -> Response {
+    let mut answer = Problem::of_store(state, error).reloading().into_response();
+    answer.extensions_mut().remove::<Told>();
+    answer
+}
+
+/// The answer to a method that an address does not take. The anonymous cannot
+/// tell by it which addresses there are.
+pub async fn wrong_method(state: AppState, request: Request) -> Response {
+    match find_viewer(&state, request.headers()).await {
+        Ok(None) => to_sign_in(request.method(), "/").into_response(),
+        _ => Problem::method_not_allowed().into_response(),
     }
-    let (from, to) = (request.extensions(), page_request.extensions_mut());
+}
+
+/// Around all that people ask for: an answer that is to be shown on a page
+/// becomes that page, and any other that tells a person something gets the frame
+/// of the pages; both keep the answer's status. Where neither can be shown, the
+/// answer stays as it is.
+pub async fn show_problem(State(pages): State<Router>, request: Request, next: Next) -> Response {
+    let asking = as_page_request(&request);
+    let answer = next.run(request).await;
+    let extensions = answer.extensions();
+    let shown_on = extensions.get::<ShownOn>().and_then(|ShownOn(page)| page.parse::<Uri>().ok());
+    let Some(told) = extensions.get::<Told>().cloned() else {
+        return answer;
+    };
+    let mut attempts = Vec::with_capacity(2);
+    if let Some(uri) = shown_on {
+        attempts.push((uri, None));
+    }
+    attempts.push((Uri::from_static(NO_PAGE), Some(told)));
+    for (uri, told) in attempts {
+        let mut page_request = Request::from_parts(asking.clone(), Body::empty());
+        *page_request.uri_mut() = uri;
+        told.map(|told| page_request.extensions_mut().insert(told));
+        let Ok(mut page) = pages.clone().oneshot(page_request).await;
+        if page.status() == StatusCode::OK {
+            *page.status_mut() = answer.status();
+            for name in [RETRY_AFTER, ALLOW] {
+                if let Some(value) = answer.headers().get(&name) {
+                    page.headers_mut().insert(name, value.clone());
+                }
+            }
+            return page;
+        }
+    }
+    answer
+}
+
+/// A GET by the same person, without what belongs to the form.
+fn as_page_request(request: &Request) -> Parts {
+    let (mut asking, ()) = http::Request::new(()).into_parts();
+    asking.method = Method::GET;
+    for cookie in request.headers().get_all(COOKIE) {
+        asking.headers.append(COOKIE, cookie.clone());
+    }
+    let (from, to) = (request.extensions(), &mut asking.extensions);
     from.get::<CspNonce>().cloned().map(|nonce| to.insert(nonce));
     from.get::<RequestId>().cloned().map(|id| to.insert(id));
     from.get::<ConnectInfo<SocketAddr>>().copied().map(|address| to.insert(address));
-    page_request
+    asking
 }

@@ -7,6 +7,7 @@ use crate::state::AppState;
 use app::error::StoreError;
 use app::model::FieldError;
 use app::pages::notice::Notice;
+use app::pages::told::Told;
 use axum::extract::rejection::FormRejection;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
@@ -56,6 +57,7 @@ impl Problem {
             StatusCode::CONFLICT => Notice::Conflict,
             StatusCode::FORBIDDEN => Notice::Forbidden,
             StatusCode::SERVICE_UNAVAILABLE => Notice::Unavailable,
+            StatusCode::PAYLOAD_TOO_LARGE => Notice::TooLarge,
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Notice::FormRefused,
             _ => return self,
         };
@@ -120,6 +122,15 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "Not found", sentence)
     }
 
+    /// 405: the address takes another method than the one that came.
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "Nothing was done",
+            "This address does not take what was sent to it. Go on from a page, by its links and buttons.",
+        )
+    }
+
     /// 409: somebody else was first, or it was done before.
     pub fn conflict(sentence: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "Not done", sentence)
@@ -132,6 +143,9 @@ impl Problem {
 
     /// 4xx: the form could not be read.
     pub fn bad_form(rejection: &FormRejection) -> Self {
+        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            return Self::new(rejection.status(), "Not done", Notice::TooLarge.sentence());
+        }
         Self::new(rejection.status(), "Not done", format!("The form could not be read: {}.", rejection.body_text()))
     }
 
@@ -181,6 +195,20 @@ impl Problem {
         problem
     }
 
+    /// The same as a page of the app tells it, under a verdict line of its own.
+    fn told(&self) -> Told {
+        let heading = match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => "Database unreachable",
+            _ => &self.title,
+        };
+        Told {
+            heading: heading.to_owned(),
+            sentence: self.sentence.clone(),
+            href: self.link.0.clone(),
+            label: self.link.1.to_owned(),
+        }
+    }
+
     fn page(&self) -> String {
         let reload = if self.reloads { "<meta http-equiv=\"refresh\" content=\"5\">" } else { "" };
         let stylesheet = crate::site::asset("main.css");
@@ -188,7 +216,8 @@ impl Problem {
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">{reload}\
              <title>{title} · Drainboard</title><link rel=\"stylesheet\" href=\"{stylesheet}\"></head>\
-             <body class=\"problem\"><main><h1>{title}</h1><p role=\"alert\">{sentence}</p>\
+             <body class=\"problem\"><a class=\"skip\" href=\"#content\">Skip to content</a>\
+             <main id=\"content\" tabindex=\"-1\"><h1>{title}</h1><p role=\"alert\">{sentence}</p>\
              <p><a href=\"{href}\">{label}</a></p></main></body></html>",
             title = escaped(&self.title),
             sentence = escaped(&self.sentence),
@@ -201,10 +230,11 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Html(self.page())).into_response();
+        let (mut response, told) = ((self.status, Html(self.page())).into_response(), self.told());
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        response.extensions_mut().insert(told);
         if let Some(page) = self.page {
             response.extensions_mut().insert(page);
         }

@@ -2,12 +2,10 @@
 
 use crate::support::{TestDatabase, actor, name};
 use app::model::people::Scope;
-use app::panel::PanelMemory;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Method, Request, header};
 use drainboard::config::Config;
-use drainboard::live::Live;
 use drainboard::state::AppState;
 use drainboard::worker_api;
 use serde_json::{Value, json};
@@ -63,12 +61,7 @@ impl Client {
         add_token(db, "all", &Scope::ALL, ALL_SCOPES).await;
         let mut config = Config::loopback(&db.url);
         set(&mut config);
-        let state = AppState {
-            store: Arc::clone(&db.store),
-            panel: PanelMemory::default(),
-            live: Live::default(),
-            config: Arc::new(config),
-        };
+        let state = AppState::new(Arc::clone(&db.store), config);
         Self { router: worker_api::router().with_state(state) }
     }
 

@@ -14,14 +14,16 @@ mod jobs;
 mod letters;
 mod monitors;
 mod names;
+mod pages;
 mod policies;
 mod text;
 mod verdict;
+mod visitor;
 
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 10] = [
+    let topics: [fn() -> Vec<Trial>; 11] = [
         access::trials,
         bad_input::trials,
         faults::trials,
@@ -29,6 +31,7 @@ fn main() {
         letters::trials,
         monitors::trials,
         names::trials,
+        pages::trials,
         policies::trials,
         text::trials,
         verdict::trials,

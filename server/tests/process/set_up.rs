@@ -35,6 +35,26 @@ async fn the_link_on_standard_error_makes_the_first_admin_once() {
         server.browser().post("/setup", &[("token", &token), ("username", "eve"), ("password", PASSWORD)]).await;
     assert_eq!(again.status, 409, "{}", again.text);
     assert_eq!(server.browser().sign_in("eve", PASSWORD).await.status, 401);
+    let used = server.browser().get(&format!("/setup?token={token}")).await;
+    assert_eq!(used.status, 410);
+    assert!(used.text.contains("was used or has expired") && !used.text.contains("<form"), "{}", used.text);
+}
+
+#[tokio::test]
+async fn a_name_that_cannot_be_told_from_others_is_refused_with_its_rule() {
+    let database = Database::new();
+    let mut server = database.serve(&[]);
+    let token = link_token(&mut server);
+    for name in ["mi\u{202e}la", "mila\u{200b}", "mi\nla", "mila  m"] {
+        let form = [("token", token.as_str()), ("username", name), ("password", PASSWORD)];
+        let answer = server.browser().post("/setup", &form).await;
+        assert_eq!(answer.status, 422, "{name:?}");
+        assert!(answer.text.contains("a user name is 1 to 200 characters that can be seen"), "{}", answer.text);
+        let added = database.run_with_input(&["user", "add", name, "--role", "admin", "--password-stdin"], PASSWORD);
+        assert!(!added.status.success(), "{name:?}");
+        let said = String::from_utf8_lossy(&added.stderr).into_owned();
+        assert!(said.contains("must not hold control characters, invisible characters"), "{said}");
+    }
 }
 
 #[tokio::test]
@@ -43,6 +63,7 @@ async fn a_guessed_link_makes_nobody() {
     let mut server = database.serve(&[]);
     link_token(&mut server);
     let form = [("token", "guessed"), ("username", "eve"), ("password", PASSWORD)];
+    assert_eq!(server.browser().get("/setup?token=guessed").await.status, 410);
     assert_eq!(server.browser().post("/setup", &form).await.status, 409);
     assert_eq!(server.browser().sign_in("eve", PASSWORD).await.status, 401);
 }

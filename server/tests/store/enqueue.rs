@@ -73,7 +73,7 @@ async fn everything_a_job_carries_comes_back(db: Arc<TestDatabase>) {
     assert_eq!(stored.trace_id, sent.trace_id);
     assert_eq!(stored.unique_key, sent.unique_key);
     assert_eq!(stored.run_at, enqueued.run_at);
-    assert!(!stored.canary && stored.replay_of.is_none() && stored.dead_letter_id.is_none());
+    assert!(!stored.canary && stored.replay_of.is_none() && stored.summary.dead_letter_id.is_none());
     assert!(stored.attempt_history.is_empty());
     let now = db.now().await;
     assert!((now - stored.summary.enqueued_at) < TimeDelta::minutes(1), "the database's clock, in UTC");

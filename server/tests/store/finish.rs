@@ -92,7 +92,7 @@ async fn a_refusal_becomes_a_letter_at_once(db: Arc<TestDatabase>) {
     assert_eq!(whole.payload.unwrap().as_str(), r#"{"n":1}"#);
     assert_eq!(whole.attempt_history[0].outcome, Some(AttemptOutcome::Refused));
     let stored = db.job(claimed.id).await;
-    assert_eq!((stored.summary.state, stored.dead_letter_id), (JobState::Dead, Some(dead_letter_id)));
+    assert_eq!((stored.summary.state, stored.summary.dead_letter_id), (JobState::Dead, Some(dead_letter_id)));
     let snapshot = db.snapshot().await;
     let kind = &snapshot.kinds[0];
     assert_eq!((kind.refused_last_day, kind.failed_last_day, kind.evidence_failed_last_day), (1, 0, 0));

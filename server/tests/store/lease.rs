@@ -174,7 +174,7 @@ async fn a_job_that_kills_its_workers_ends_as_a_letter(db: Arc<TestDatabase>) {
     }
     let dead = db.job(killer).await;
     assert_eq!((dead.summary.state, dead.summary.attempts), (JobState::Dead, 3));
-    let letter = db.letter(dead.dead_letter_id.unwrap()).await.letter;
+    let letter = db.letter(dead.summary.dead_letter_id.unwrap()).await.letter;
     assert_eq!(letter.route, Route::Exception);
     assert_eq!(letter.error.as_deref(), Some("worker lost, lease expired 3 times"));
     assert_eq!(letter.failure_reason.as_deref(), Some("worker_lost"));

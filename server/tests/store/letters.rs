@@ -58,7 +58,7 @@ async fn approving_makes_one_fresh_job(db: Arc<TestDatabase>) {
     assert_eq!(acted.replay_job_ids.len(), 1);
     let replay = db.job(acted.replay_job_ids[0]).await;
     assert_eq!((replay.summary.state, replay.summary.attempts), (JobState::Waiting, 0));
-    assert_eq!((replay.replay_of, replay.dead_letter_id), (Some(letter.id), None));
+    assert_eq!((replay.replay_of, replay.summary.dead_letter_id), (Some(letter.id), None));
     assert_eq!(replay.payload, sent.payload, "byte for byte");
     assert_eq!(replay.payload_ref, sent.payload_ref);
     assert_eq!(replay.upstream_handoffs, sent.upstream_handoffs);

@@ -154,12 +154,17 @@ async fn the_set_up_secret_makes_one_admin_once(db: Arc<TestDatabase>) {
     assert!(matches!(use_it("a").await, Err(StoreError::Conflict(_))), "there is none yet");
     db.store.put_setup_secret(&sha("a")).await.unwrap();
     db.store.put_setup_secret(&sha("b")).await.unwrap();
+    assert_eq!(
+        (db.store.is_setup_secret(&sha("a")).await, db.store.is_setup_secret(&sha("b")).await),
+        (Ok(false), Ok(true))
+    );
     assert!(matches!(use_it("a").await, Err(StoreError::Conflict(_))), "replaced by a newer one");
     assert!(db.audit().await.is_empty());
     let id = use_it("b").await.unwrap();
     let user = db.store.find_user("root").await.unwrap().unwrap();
     assert_eq!((user.id, user.role), (id, Role::Admin));
     assert!(matches!(use_it("b").await, Err(StoreError::Conflict(_))), "used");
+    assert_eq!(db.store.is_setup_secret(&sha("b")).await, Ok(false), "used");
     assert_eq!((db.store.count_users().await, db.audit().await.len()), (Ok(1), 1));
 }
 
@@ -181,6 +186,7 @@ async fn a_set_up_secret_used_by_twenty_at_once_makes_one_admin(db: Arc<TestData
 async fn a_set_up_secret_is_worthless_once_somebody_is_there(db: Arc<TestDatabase>) {
     db.store.put_setup_secret(&sha("a")).await.unwrap();
     add(&db, "mila", Role::Admin).await;
+    assert_eq!(db.store.is_setup_secret(&sha("a")).await, Ok(false));
     let used = db.store.use_setup_secret(&sha("a"), &name("root"), "hash", &actor("set-up link")).await;
     assert!(matches!(used, Err(StoreError::Conflict(_))), "{used:?}");
     assert_eq!(db.store.count_users().await, Ok(1));

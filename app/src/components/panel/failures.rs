@@ -2,6 +2,7 @@
 
 use crate::components::link;
 use crate::components::moment::{since, until, wall_clock};
+use crate::components::name::name;
 use crate::components::preview::folded;
 use crate::model::reading::{Failure, Reading};
 use chrono::{DateTime, Utc};
@@ -31,7 +32,7 @@ fn row(failure: &Failure, now: DateTime<Utc>) -> impl IntoView {
         <li data-k=key>
             <p>
                 {wall_clock(failure.at, now)}" "
-                <b class="name" title=failure.kind.clone()>{failure.kind.clone()}</b>
+                <b>{name(&failure.kind)}</b>
                 {format!(" attempt {} of {}, ", failure.attempt, failure.max_attempts)}
                 {next(failure, now)}" "
                 <a href=href>"→ "{word}</a>

@@ -2,6 +2,7 @@
 
 use crate::components::link;
 use crate::components::moment::{since, until};
+use crate::components::name::name;
 use crate::model::age::age;
 use crate::model::letter::{LetterFilter, LetterStatus};
 use crate::model::reading::{Reading, Tick, WorkerSeen};
@@ -21,7 +22,7 @@ pub(super) fn workers(reading: &Reading) -> impl IntoView {
             } else {
                 view! {
                     <div class="scroll" tabindex="0" role="region" aria-label="Workers">
-                        <table class="workers"><tbody>{rows}</tbody></table>
+                        <table class="workers compact"><tbody>{rows}</tbody></table>
                     </div>
                 }
                 .into_any()
@@ -38,10 +39,9 @@ pub(super) fn workers(reading: &Reading) -> impl IntoView {
 }
 
 fn row(worker: &WorkerSeen, now: DateTime<Utc>) -> impl IntoView {
-    let name = worker.worker.clone();
     view! {
-        <tr data-k=name.clone()>
-            <th scope="row" title=name.clone()>{name.clone()}</th>
+        <tr data-k=worker.worker.clone()>
+            <th scope="row">{name(&worker.worker)}</th>
             <td>"seen "{since(worker.last_seen_at, now)}</td>
             <td>{held(worker, now)}</td>
         </tr>
@@ -61,10 +61,9 @@ fn held(worker: &WorkerSeen, now: DateTime<Utc>) -> impl IntoView {
 }
 
 fn trigger(tick: &Tick, now: DateTime<Utc>) -> impl IntoView {
-    let name = tick.trigger.clone();
     view! {
-        <li data-k=name.clone()>
-            "trigger "<b class="name">{name.clone()}</b>" ticked "{since(tick.last_at, now)}
+        <li data-k=tick.trigger.clone()>
+            "trigger "<b>{name(&tick.trigger)}</b>" ticked "{since(tick.last_at, now)}
             {format!(", every {}", age(tick.every_seconds))}
         </li>
     }

@@ -17,7 +17,7 @@ macro_rules! job_columns {
         "j.id, j.kind, j.source, j.tenant, j.state, j.attempts, k.max_attempts, j.due_at, j.enqueued_at, \
          j.finished_at, j.worker, j.verdict, \
          (SELECT left(a.error, 200) FROM attempts a WHERE a.job_id = j.id AND a.error IS NOT NULL \
-          ORDER BY a.attempt DESC LIMIT 1) AS last_error"
+          ORDER BY a.attempt DESC LIMIT 1) AS last_error, l.id AS dead_letter_id, l.reason_code, l.field"
     };
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn list_jobs(pool: &PgPool, filter: &JobFilter) -> Tried<JobPag
     let mut query = QueryBuilder::new(concat!(
         "SELECT ",
         job_columns!(),
-        " FROM jobs j JOIN kinds k ON k.kind = j.kind WHERE true"
+        " FROM jobs j JOIN kinds k ON k.kind = j.kind LEFT JOIN dead_letters l ON l.job_id = j.id WHERE true"
     ));
     if let Some(kind) = &filter.kind {
         query.push(" AND j.kind = ").push_bind(kind);
@@ -64,9 +64,9 @@ pub(super) async fn find_job(pool: &PgPool, id: JobId) -> Tried<Option<JobDetail
         job_columns!(),
         ", j.payload, j.payload_ref, j.payload_sha256, j.received_at, j.upstream_handoffs, j.run_at, j.anchor_at, \
          j.unique_key, j.trace_id, j.canary_reason_code IS NOT NULL AS is_canary, j.replay_of, \
-         d.id AS dead_letter_id, j.reason, r.result, r.evidence, r.\"values\" AS field_values, r.source_text \
+         j.reason, r.result, r.evidence, r.\"values\" AS field_values, r.source_text \
          FROM jobs j JOIN kinds k ON k.kind = j.kind LEFT JOIN results r ON r.job_id = j.id \
-         LEFT JOIN dead_letters d ON d.job_id = j.id WHERE j.id = $1"
+         LEFT JOIN dead_letters l ON l.job_id = j.id WHERE j.id = $1"
     ))
     .bind(id.0)
     .fetch_optional(&mut *tx)

@@ -36,6 +36,10 @@ impl PeopleStore for PostgresStore {
         self.pages_answer(put_setup_secret(&self.pages, secret_sha256)).await
     }
 
+    async fn is_setup_secret(&self, secret_sha256: &str) -> Stored<bool> {
+        self.pages_answer(is_setup_secret(&self.pages, secret_sha256)).await
+    }
+
     async fn use_setup_secret(
         &self,
         secret_sha256: &str,
@@ -125,6 +129,16 @@ async fn put_setup_secret(pool: &PgPool, secret_sha256: &str) -> Tried<()> {
     .execute(&mut *super::acquire(pool).await?)
     .await?;
     Ok(())
+}
+
+async fn is_setup_secret(pool: &PgPool, secret_sha256: &str) -> Tried<bool> {
+    let is_live = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM setup_secret WHERE secret_sha256 = $1) AND NOT EXISTS (SELECT 1 FROM users)",
+    )
+    .bind(secret_sha256)
+    .fetch_one(&mut *super::acquire(pool).await?)
+    .await?;
+    Ok(is_live)
 }
 
 async fn set_up(pool: &PgPool, secret_sha256: &str, name: &str, password_hash: &str, actor: &Actor) -> Tried<UserId> {

@@ -35,6 +35,10 @@ impl PeopleStore for SqliteStore {
         Ok(self.replace_setup_secret(secret_sha256).await?)
     }
 
+    async fn is_setup_secret(&self, secret_sha256: &str) -> Stored<bool> {
+        Ok(self.has_setup_secret(secret_sha256).await?)
+    }
+
     async fn use_setup_secret(
         &self,
         secret_sha256: &str,
@@ -123,6 +127,18 @@ impl SqliteStore {
         .execute(&mut *tx)
         .await?;
         tx.commit().await
+    }
+
+    async fn has_setup_secret(&self, secret_sha256: &str) -> Tried<bool> {
+        let mut tx = self.read().await?;
+        let is_live = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM setup_secret WHERE secret_sha256 = ?1) AND NOT EXISTS (SELECT 1 FROM users)",
+        )
+        .bind(secret_sha256)
+        .fetch_one(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(is_live)
     }
 
     async fn set_up(&self, secret_sha256: &str, name: &str, password_hash: &str, actor: &Actor) -> Tried<UserId> {
