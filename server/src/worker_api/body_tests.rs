@@ -113,14 +113,22 @@ fn a_wrong_claim_names_the_field(#[case] body: &str, #[case] field: &str) {
 #[case(r#"{"error":"e"}"#, "lease_token")]
 #[case(r#"{"lease_token":1}"#, "error")]
 #[case(r#"{"lease_token":1,"error":null}"#, "error")]
-#[case(r#"{"lease_token":1,"error":"e","category":"fatal"}"#, "category")]
-#[case(r#"{"lease_token":1,"error":"e","http_status":99}"#, "http_status")]
-#[case(r#"{"lease_token":1,"error":"e","http_status":600}"#, "http_status")]
-#[case(r#"{"lease_token":1,"error":"e","http_status":"429"}"#, "http_status")]
-#[case(r#"{"lease_token":1,"error":"e","envelope":"text"}"#, "envelope")]
-#[case(r#"{"lease_token":1,"error":"e","cost_micro_usd":-1}"#, "cost_micro_usd")]
 fn a_wrong_failure_names_the_field(#[case] body: &str, #[case] field: &str) {
     assert_eq!(fault::<FailBody>(body).0, field);
+}
+
+#[rstest]
+#[case(r#""category":"fatal""#)]
+#[case(r#""http_status":99"#)]
+#[case(r#""http_status":600"#)]
+#[case(r#""http_status":"429""#)]
+#[case(r#""http_status":429.5"#)]
+#[case(r#""error_code":{"a":1}"#)]
+#[case(r#""cost_micro_usd":-1"#)]
+fn bad_advice_of_a_failure_counts_as_absent(#[case] advice: &str) {
+    let body = format!(r#"{{"lease_token":1,"error":"e",{advice}}}"#);
+    let bare = FailBody { lease_token: 1, error: "e".to_owned(), ..FailBody::default() };
+    assert_eq!(parse::<FailBody>(body.as_bytes()).unwrap(), bare);
 }
 
 #[rstest]
