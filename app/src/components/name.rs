@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn a_name_stands_for_itself_alone() {
         let html = markup(name("w\u{202e}<1\u{200b}"));
-        assert_eq!(html, "<bdi class=\"name\" title=\"w\u{fffd}&lt;1\u{fffd}\">w\u{fffd}&lt;1\u{fffd}</bdi>");
+        assert_eq!(html, "<bdi title=\"w\u{fffd}&lt;1\u{fffd}\" class=\"name\">w\u{fffd}&lt;1\u{fffd}</bdi>");
         assert_eq!(markup(said("   ")), "<bdi>␣␣␣</bdi>");
     }
 }

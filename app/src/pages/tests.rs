@@ -191,10 +191,7 @@ fn rate(code: Option<&str>, parked: i64, processed: i64) -> ParkRateRow {
 fn the_table_has_the_numbers_of_the_chart_and_leads_to_the_letters() {
     let rows = [rate(Some("MISSING_REQUIRED_FIELD"), 9, 100), rate(Some("AMBIGUOUS_VALUE"), 3, 100)];
     let html = markup(refusals::contents(&rows, &ParkRateQuery::default()));
-    assert!(
-        html.contains("data-label=\"rate\">9.00 %</td>") && html.contains("data-label=\"rate\">12.00 %</td>"),
-        "{html}"
-    );
+    assert!(html.contains("class=\"number\">9.00 %</td>") && html.contains("class=\"number\">12.00 %</td>"), "{html}");
     assert!(html.contains("7.00 – 19.81 %"), "Wilson of 12/100: {html}");
     assert!(html.contains("\"data\":[9.0]") && html.contains("\"data\":[3.0]"), "the chart says the same: {html}");
     assert!(html.contains("/dead-letters?reason=MISSING_REQUIRED_FIELD&amp;day=2026-11-30"), "{html}");
