@@ -7,7 +7,6 @@ use crate::api::{Access, FailureReport, PageError, Request, permit};
 use crate::components::markup::markup;
 use crate::components::verdict_line::{escaped, title_of, verdict_line};
 use crate::error::AppError;
-use crate::model::letter::{LetterFilter, LetterStatus};
 use crate::model::people::{Role, Viewer};
 use leptos::prelude::*;
 use leptos_meta::{Meta, Title};
@@ -44,17 +43,14 @@ impl Section {
         }
     }
 
-    fn href(self) -> String {
+    fn href(self) -> &'static str {
         match self {
-            Self::Pipeline => "/".to_owned(),
-            Self::DeadLetters => crate::components::link::letters(&LetterFilter {
-                status: Some(LetterStatus::Open),
-                ..LetterFilter::default()
-            }),
-            Self::Refusals => "/refusals".to_owned(),
-            Self::Jobs => "/jobs".to_owned(),
-            Self::Policies => "/policies".to_owned(),
-            Self::Audit => "/audit".to_owned(),
+            Self::Pipeline => "/",
+            Self::DeadLetters => "/dead-letters",
+            Self::Refusals => "/refusals",
+            Self::Jobs => "/jobs",
+            Self::Policies => "/policies",
+            Self::Audit => "/audit",
         }
     }
 

@@ -7,7 +7,7 @@ use crate::charts::script_text;
 use crate::components::filter_chips::{Chip, filter_chips};
 use crate::components::link::{self, with_query};
 use crate::model::FieldError;
-use crate::model::letter::LetterFilter;
+use crate::model::letter_filter::LetterFilter;
 use crate::model::park_rate::{ParkRateQuery, ParkRateRow, wilson};
 use crate::model::people::Role;
 use chrono::{Days, NaiveDate};

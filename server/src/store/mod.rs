@@ -8,6 +8,7 @@ pub mod acting;
 pub mod audit;
 pub mod conflict;
 pub mod fault;
+pub mod letter_lists;
 pub mod plan;
 pub mod postgres;
 pub mod readings;

@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, header};
 #[derive(Debug, Clone)]
 pub struct Caller {
     token: Token,
+    token_sha256: String,
     sender: Sender,
 }
 
@@ -33,6 +34,13 @@ impl Caller {
         Err(ApiError::Forbidden(scope))
     }
 
+    /// Whether the token still exists and lists a scope: a long answer asks again.
+    pub async fn still_has(&self, state: &AppState, scope: Scope) -> bool {
+        let sha256 = self.token_sha256.clone();
+        let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await;
+        matches!(found, Ok(Some(token)) if token.scopes.contains(&scope))
+    }
+
     /// The caller as the audit names it.
     pub fn into_actor(self) -> Actor {
         self.sender.actor(&format!("token {}", self.token.name))
@@ -45,8 +53,9 @@ impl FromRequestParts<AppState> for Caller {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let secret = bearer_secret(&parts.headers).ok_or(ApiError::Unauthenticated)?;
         let sha256 = sha256_hex(secret);
+        let token_sha256 = sha256.clone();
         let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await?;
-        Ok(Self { token: found.ok_or(ApiError::Unauthenticated)?, sender: Sender::of(parts) })
+        Ok(Self { token: found.ok_or(ApiError::Unauthenticated)?, token_sha256, sender: Sender::of(parts) })
     }
 }
 

@@ -4,7 +4,8 @@ use crate::components::link;
 use crate::components::moment::since;
 use crate::components::state_mark::{of_kind, shape};
 use crate::model::age::age;
-use crate::model::letter::{LetterFilter, Route};
+use crate::model::letter::Route;
+use crate::model::letter_filter::LetterFilter;
 use crate::model::reading::{KindReading, Reading};
 use leptos::prelude::*;
 
