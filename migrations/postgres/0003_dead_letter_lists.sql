@@ -33,6 +33,7 @@ WHERE status <> 'resolved' AND is_canary = false;
 
 -- Counts by status and age, and groups with their trend and sources, from the
 -- index alone: a letter's row may be large.
-CREATE INDEX dead_letters_counted ON dead_letters (is_canary, status, dead_lettered_at);
+DROP INDEX dead_letters_by_day;
+CREATE INDEX dead_letters_by_day ON dead_letters (dead_lettered_at, id, status, is_canary);
 DROP INDEX dead_letters_by_group;
 CREATE INDEX dead_letters_by_group ON dead_letters (group_key, id, dead_lettered_at, source, status, is_canary);

@@ -12,6 +12,8 @@ mod claim;
 mod enqueue;
 mod finish;
 mod lease;
+mod letter_groups;
+mod letter_lists;
 mod letters;
 mod migrations;
 mod outage;
@@ -28,13 +30,15 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 16] = [
+    let topics: [fn() -> Vec<Trial>; 18] = [
         enqueue::trials,
         claim::trials,
         lease::trials,
         finish::trials,
         retry::trials,
         letters::trials,
+        letter_lists::trials,
+        letter_groups::trials,
         policies::trials,
         panel::trials,
         verdict::trials,
