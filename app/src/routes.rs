@@ -35,6 +35,7 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async />
                 <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters") view=DeadLettersPage ssr=SsrMode::Async />
+                <Route path=path!("/groups") view=DeadLettersPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id") view=DeadLetterPage ssr=SsrMode::Async />
                 <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
                 <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />

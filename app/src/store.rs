@@ -11,7 +11,10 @@ use crate::model::ids::{JobId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
 };
-use crate::model::letter::{DeadLetterDetail, LetterFilter, LetterPage};
+use crate::model::letter::{DeadLetterDetail, LetterPage};
+use crate::model::letter_export::ExportBatch;
+use crate::model::letter_filter::LetterFilter;
+use crate::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage};
 use crate::model::name::Name;
 use crate::model::park_rate::{ParkCount, ParkRateQuery};
 use crate::model::people::{Actor, AuditEntry, Role, Scope, Token, User, Viewer};
@@ -85,8 +88,21 @@ pub trait PanelStore {
 /// What people do with dead letters.
 #[async_trait]
 pub trait LetterStore {
-    /// A page of letters, newest first.
+    /// A page of letters, newest first; long texts cut. Going from page to page
+    /// neither repeats nor skips a letter, however the queue moves.
     async fn list_letters(&self, filter: &LetterFilter) -> Stored<LetterPage>;
+
+    /// The same with what the filters beside the list would find, at one instant.
+    async fn list_counted_letters(&self, filter: &LetterFilter) -> Stored<CountedLetterPage>;
+
+    /// The groups of the letters that a filter finds, last seen first, at most
+    /// `filter.limit`, after the group that `after` names.
+    async fn list_counted_groups(&self, filter: &LetterFilter, after: Option<&GroupCursor>) -> Stored<GroupPage>;
+
+    /// The next letters of an export, newest first, whole: at most
+    /// `filter.limit`, fewer if they are large, none at the end. Nothing stays
+    /// open between two batches.
+    async fn export_letters(&self, filter: &LetterFilter) -> Stored<ExportBatch>;
 
     /// One letter whole.
     async fn find_letter(&self, id: crate::model::ids::DeadLetterId) -> Stored<Option<DeadLetterDetail>>;

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod duties;
+pub mod export;
 pub mod forms;
 pub mod live;
 pub mod site;

@@ -10,7 +10,7 @@ use leptos::prelude::*;
 pub const SHOWN_BYTES: usize = 20_000;
 
 /// What a masked part shows instead.
-pub const MASKED: &str = "Hidden: payloads are shown to reviewers and admins.";
+pub use crate::model::letter_export::MASKED;
 
 /// A text word for word, cut before a character; `path?show=all` shows the rest.
 pub fn text_block(text: &str, path: &str, show_all: bool) -> impl IntoView + use<> {

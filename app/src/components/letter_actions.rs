@@ -6,21 +6,6 @@ use crate::model::people::Viewer;
 use crate::model::recovery::RecoveryAction;
 use leptos::prelude::*;
 
-/// The same in a list, where a narrow screen folds them away.
-pub fn folded_letter_actions(
-    letter: &DeadLetter,
-    viewer: &Viewer,
-    next: &str,
-    key: fn() -> Option<String>,
-) -> impl IntoView + use<> {
-    let actions = letter_actions(letter, viewer, next, key);
-    let may_act = letter.recovery_options.iter().any(|option| viewer.may(option.role));
-    match may_act {
-        true => view! { <details class="act"><summary>"What can be done"</summary>{actions}</details> }.into_any(),
-        false => actions.into_any(),
-    }
-}
-
 /// The forms that the viewer may press; a sentence where the role or the
 /// letter's status allows none. `key` makes the one-time key of a form; `next`
 /// is where its answer leads back to.

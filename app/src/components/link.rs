@@ -2,7 +2,8 @@
 //! hold `/`, `?`, `#`, `..` or anything else.
 
 use crate::model::ids::{DeadLetterId, JobId};
-use crate::model::letter::LetterFilter;
+use crate::model::letter_filter::LetterFilter;
+use crate::model::letter_group::GroupCursor;
 use url::form_urlencoded::Serializer;
 
 /// `path` with the parameters that have a value.
@@ -33,24 +34,31 @@ pub fn jobs(kind: &str, state: Option<&str>) -> String {
     with_query("/jobs", [("kind", Some(kind)), ("state", state)])
 }
 
-/// The letters that a filter names.
+/// The list of the letters that a filter names.
 pub fn letters(filter: &LetterFilter) -> String {
-    let day = filter.day.map(|day| day.to_string());
     let before = filter.before.map(|id| id.to_string());
-    with_query(
+    with_filter("/dead-letters", filter, &[("view", Some("list")), ("before", before.as_deref())])
+}
+
+/// The groups of the letters that a filter names, after the group given.
+pub fn letter_groups(filter: &LetterFilter, after: Option<&GroupCursor>) -> String {
+    let after = after.map(GroupCursor::to_string);
+    with_filter(
         "/dead-letters",
-        [
-            ("status", filter.status.map(|status| status.as_str())),
-            ("kind", filter.kind.as_deref()),
-            ("source", filter.source.as_deref()),
-            ("tenant", filter.tenant.as_deref()),
-            ("route", filter.route.map(|route| route.as_str())),
-            ("reason", filter.reason_code.as_deref()),
-            ("group", filter.group.as_deref()),
-            ("day", day.as_deref()),
-            ("before", before.as_deref()),
-        ],
+        filter,
+        &[("after", after.as_deref()), ("view", filter.group.is_some().then_some("groups"))],
     )
+}
+
+/// The file with the letters that a filter names; `extension` is `csv` or `json`.
+pub fn letter_export(filter: &LetterFilter, extension: &str) -> String {
+    with_filter(&format!("/export/dead-letters.{extension}"), filter, &[])
+}
+
+fn with_filter(path: &str, filter: &LetterFilter, others: &[(&str, Option<&str>)]) -> String {
+    let pairs = filter.pairs();
+    let filter = pairs.iter().map(|(name, value)| (*name, Some(value.as_str())));
+    with_query(path, filter.chain(others.iter().copied()))
 }
 
 #[cfg(test)]
@@ -61,6 +69,8 @@ mod tests {
     fn hostile_kinds_stay_one_value() {
         assert_eq!(jobs("a/b?x=1#z&state=done", None), "/jobs?kind=a%2Fb%3Fx%3D1%23z%26state%3Ddone");
         assert_eq!(jobs("..", Some("dead")), "/jobs?kind=..&state=dead");
-        assert_eq!(letters(&LetterFilter::default()), "/dead-letters");
+        let filter = LetterFilter { kind: Some("a&status=open".to_owned()), ..LetterFilter::default() };
+        assert_eq!(letters(&filter), "/dead-letters?status=all&kind=a%26status%3Dopen&view=list");
+        assert_eq!(letter_export(&filter, "csv"), "/export/dead-letters.csv?status=all&kind=a%26status%3Dopen");
     }
 }

@@ -2,9 +2,13 @@
 //! ask the store.
 
 pub mod attempts;
+pub mod bulk_bar;
 pub mod filter_chips;
 pub mod json_text;
 pub mod letter_actions;
+pub mod letter_facets;
+pub mod letter_groups;
+pub mod letter_rows;
 pub mod link;
 pub mod markup;
 pub mod moment;
@@ -12,5 +16,7 @@ pub mod name;
 pub mod pager;
 pub mod panel;
 pub mod preview;
+pub mod sparkline;
 pub mod state_mark;
+pub mod triage_help;
 pub mod verdict_line;

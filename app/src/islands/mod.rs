@@ -8,7 +8,10 @@ pub mod live_panel;
 mod morph;
 mod signed_out;
 mod stream;
+pub mod triage;
+mod triage_keys;
 
 #[cfg(feature = "ssr")]
 pub use crate::components::panel::panel_html;
 pub use live_panel::LivePanel;
+pub use triage::Triage;

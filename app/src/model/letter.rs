@@ -261,31 +261,6 @@ pub struct DeadLetterDetail {
     pub as_of: DateTime<Utc>,
 }
 
-/// Which letters a list shows. Everything is a conjunction.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LetterFilter {
-    /// Only this status.
-    pub status: Option<LetterStatus>,
-    /// Only this kind.
-    pub kind: Option<String>,
-    /// Only this source.
-    pub source: Option<String>,
-    /// Only this tenant.
-    pub tenant: Option<String>,
-    /// Only this reason code.
-    pub reason_code: Option<String>,
-    /// Only this route.
-    pub route: Option<Route>,
-    /// Only this fingerprint.
-    pub group: Option<String>,
-    /// Only letters parked on this UTC day.
-    pub day: Option<chrono::NaiveDate>,
-    /// Only ids below this one: the page after it.
-    pub before: Option<DeadLetterId>,
-    /// At most so many, 1 to 200.
-    pub limit: u32,
-}
-
 /// A page of letters, newest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LetterPage {
@@ -293,8 +268,6 @@ pub struct LetterPage {
     pub letters: Vec<DeadLetter>,
     /// Where the next page starts.
     pub next: Option<DeadLetterId>,
-    /// Letters by status over the whole database.
-    pub totals: LetterTotals,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,
 }

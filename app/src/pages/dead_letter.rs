@@ -15,7 +15,8 @@ use crate::components::state_mark::{job_word, of_job, of_letter, of_route, state
 use crate::error::AppError;
 use crate::model::ids::DeadLetterId;
 use crate::model::job::RawJson;
-use crate::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter, Route};
+use crate::model::letter::{DeadLetter, DeadLetterDetail, Route};
+use crate::model::letter_filter::LetterFilter;
 use crate::model::people::{Role, Viewer};
 use crate::model::text::visible_lines;
 use leptos::prelude::*;

@@ -1,171 +1,120 @@
 //! `/dead-letters`: what waits for a person, why it was parked, and what may be
-//! done about it.
+//! done about it; first as groups, each a trouble of its own, then one by one.
 
 use super::frame::{Loaded, Section, page};
 use crate::api::{Access, FormKeys, Request};
-use crate::components::filter_chips::{Chip, filter_chips};
-use crate::components::json_text::MASKED;
-use crate::components::letter_actions::folded_letter_actions;
+use crate::components::letter_facets::{View, count_of, letter_facets};
+use crate::components::letter_groups::letter_groups;
+pub(super) use crate::components::letter_rows::reason;
+use crate::components::letter_rows::{RowContext, letter_rows};
 use crate::components::link;
-use crate::components::moment::since;
-use crate::components::name::{name, said};
 use crate::components::pager::pager;
-use crate::components::preview::folded;
-use crate::components::state_mark::{of_letter, of_route, state};
+use crate::components::triage_help::triage_help;
+use crate::islands::Triage;
 use crate::model::FieldError;
 use crate::model::ids::DeadLetterId;
-use crate::model::letter::{DeadLetter, LetterFilter, LetterPage, LetterStatus, LetterTotals, Route};
+use crate::model::letter_filter::{LetterFilter, StatusFilter};
+use crate::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage, LetterCounts};
 use crate::model::people::{Role, Viewer};
-use chrono::{DateTime, NaiveDate, Utc};
 use leptos::prelude::*;
 
-const PER_PAGE: u32 = 25;
+/// Letters or groups on a page.
+const PER_PAGE: u32 = 50;
 
-/// Filters `status`, `kind`, `source`, `tenant`, `route`, `reason`, `group`,
-/// `day` (UTC) and `before` (an id), all in the address.
+/// The filter's parameters (without `status`: what is unresolved), `view`,
+/// and `before` (an id) or `after` (a group), all in the address.
 #[component]
 pub fn DeadLettersPage() -> impl IntoView {
-    page(Section::DeadLetters, "Dead letters", Role::OnCall, load)
+    view! {
+        {page(Section::DeadLetters, "Dead letters", Role::OnCall, load)}
+        <Triage />
+    }
 }
 
 async fn load(access: Access, request: Request) -> Loaded {
-    let filter = filter_of(&request)?;
-    let found = access.store.list_letters(&filter).await?;
-    Ok(contents(&found, &filter, &access.viewer))
+    let filter = filter_of(&request, &access.viewer)?;
+    match view_of(&request, &filter) {
+        View::List => {
+            let found = access.store.list_counted_letters(&filter).await?;
+            Ok(list(&found, &filter, &access.viewer))
+        }
+        View::Groups => {
+            let after = request.get("after").map(|text| GroupCursor::parse("after", text)).transpose()?;
+            let found = access.store.list_counted_groups(&filter, after.as_ref()).await?;
+            Ok(groups(&found, &filter, after.is_some()))
+        }
+    }
 }
 
-/// What the page shows of a list that was found by `filter`.
-pub(super) fn contents(found: &LetterPage, filter: &LetterFilter, viewer: &Viewer) -> AnyView {
+fn filter_of(request: &Request, viewer: &Viewer) -> Result<LetterFilter, FieldError> {
+    let filter = LetterFilter::parse(|name| request.get(name))?;
+    let status = if request.get("status").is_none() { Some(StatusFilter::Unresolved) } else { filter.status };
+    Ok(LetterFilter {
+        status,
+        searches_private: viewer.may(Role::Reviewer),
+        before: request.parsed::<DeadLetterId>("before", "must be the id of a dead letter")?,
+        limit: PER_PAGE,
+        ..filter
+    })
+}
+
+/// Letters of one group, and older pages, are a list by themselves.
+fn view_of(request: &Request, filter: &LetterFilter) -> View {
+    match request.get("view") {
+        Some("list") => View::List,
+        Some("groups") => View::Groups,
+        _ if filter.group.is_some() || filter.before.is_some() => View::List,
+        _ => View::Groups,
+    }
+}
+
+/// The letters that were found by `filter`, one by one.
+pub(super) fn list(found: &CountedLetterPage, filter: &LetterFilter, viewer: &Viewer) -> AnyView {
     let older = found.next.map(|before| link::letters(&LetterFilter { before: Some(before), ..filter.clone() }));
-    let newest = filter.before.map(|_| link::letters(&first_page(filter)));
-    let cleared = link::letters(&LetterFilter { status: filter.status, ..LetterFilter::default() });
+    let newest = filter.before.map(|_| link::letters(&filter.first_page()));
     let here = link::letters(filter);
-    let rows = found.letters.iter().map(|letter| row(letter, viewer, &here, found.as_of)).collect_view();
+    let context = RowContext { viewer, here: &here, key: FormKeys::next, as_of: found.as_of };
     view! {
-        {tabs(filter, found.totals)}
-        {filter_chips(chips(filter), &cleared)}
+        {letter_facets(View::List, filter, &found.counts)}
         {if found.letters.is_empty() {
-            view! { <p class="empty">{nothing(filter, found.totals)}</p> }.into_any()
+            view! { <p class="empty">{nothing(filter, &found.counts, filter.before.is_some())}</p> }.into_any()
         } else {
-            view! { <ol class="letters">{rows}</ol> }.into_any()
+            letter_rows(&found.letters, &context).into_any()
         }}
         {pager(older, newest)}
+        {triage_help()}
     }
     .into_any()
 }
 
-fn filter_of(request: &Request) -> Result<LetterFilter, FieldError> {
-    Ok(LetterFilter {
-        status: request.word("status", "must be open, taken or resolved", LetterStatus::from_word)?,
-        kind: request.text("kind"),
-        source: request.text("source"),
-        tenant: request.text("tenant"),
-        reason_code: request.text("reason"),
-        route: request.word("route", "must be a route of a dead letter", Route::from_word)?,
-        group: request.text("group"),
-        day: request.parsed::<NaiveDate>("day", "must be a day such as 2026-11-30")?,
-        before: request.parsed::<DeadLetterId>("before", "must be the id of a dead letter")?,
-        limit: PER_PAGE,
-    })
-}
-
-fn first_page(filter: &LetterFilter) -> LetterFilter {
-    LetterFilter { before: None, ..filter.clone() }
-}
-
-/// Whether anything but the status is filtered.
-fn is_narrowed(filter: &LetterFilter) -> bool {
-    let only_status = LetterFilter { status: filter.status, limit: filter.limit, ..LetterFilter::default() };
-    first_page(filter) != only_status
-}
-
-/// Counts are those of the whole database, so they stand only beside a list
-/// that is not narrowed further.
-fn tabs(filter: &LetterFilter, totals: LetterTotals) -> impl IntoView + use<> {
-    let count_of = |status: Option<LetterStatus>| match status {
-        None => totals.open + totals.taken + totals.resolved,
-        Some(LetterStatus::Open) => totals.open,
-        Some(LetterStatus::Taken) => totals.taken,
-        Some(LetterStatus::Resolved) => totals.resolved,
-    };
-    let has_counts = !is_narrowed(filter);
-    let tabs = LetterStatus::ALL
-        .map(Some)
-        .into_iter()
-        .chain([None])
-        .map(|status| {
-            let href = link::letters(&LetterFilter { status, ..first_page(filter) });
-            let is_current = (status == filter.status).then_some("true");
-            let count = has_counts.then(|| view! { " "<b>{count_of(status).to_string()}</b> });
-            view! { <a href=href aria-current=is_current>{status.map_or("all", LetterStatus::as_str)}{count}</a> }
-        })
-        .collect_view();
-    view! { <nav class="tabs" aria-label="Status">{tabs}</nav> }
-}
-
-fn chips(filter: &LetterFilter) -> Vec<Chip> {
-    let first = || first_page(filter);
-    let all = [
-        ("kind", filter.kind.clone(), LetterFilter { kind: None, ..first() }),
-        ("source", filter.source.clone(), LetterFilter { source: None, ..first() }),
-        ("tenant", filter.tenant.clone(), LetterFilter { tenant: None, ..first() }),
-        ("route", filter.route.map(|route| route.label().to_owned()), LetterFilter { route: None, ..first() }),
-        ("reason", filter.reason_code.clone(), LetterFilter { reason_code: None, ..first() }),
-        ("group", filter.group.clone(), LetterFilter { group: None, ..first() }),
-        ("day", filter.day.map(|day| format!("{day} UTC")), LetterFilter { day: None, ..first() }),
-    ];
-    all.into_iter()
-        .filter_map(|(name, value, without)| Some(Chip { name, value: value?, without: link::letters(&without) }))
-        .collect()
+/// The groups that were found by `filter`; `is_older` when others stand before them.
+pub(super) fn groups(found: &GroupPage, filter: &LetterFilter, is_older: bool) -> AnyView {
+    let older = found.next.as_ref().map(|after| link::letter_groups(filter, Some(after)));
+    let newest = is_older.then(|| link::letter_groups(filter, None));
+    view! {
+        {letter_facets(View::Groups, filter, &found.counts)}
+        {if found.groups.is_empty() {
+            view! { <p class="empty">{nothing(filter, &found.counts, is_older)}</p> }.into_any()
+        } else {
+            letter_groups(&found.groups, filter, found.as_of).into_any()
+        }}
+        {pager(older, newest)}
+        {triage_help()}
+    }
+    .into_any()
 }
 
 /// Why a list is empty: filtered out, none yet, or all good.
-fn nothing(filter: &LetterFilter, totals: LetterTotals) -> String {
-    let all = totals.open + totals.taken + totals.resolved;
+fn nothing(filter: &LetterFilter, counts: &LetterCounts, is_older: bool) -> String {
+    let waits_for_nobody = count_of(Some(StatusFilter::Unresolved), counts.totals) == 0;
     match () {
-        () if filter.before.is_some() => "There are no older letters.".to_owned(),
-        () if is_narrowed(filter) => "No letter matches these filters.".to_owned(),
-        () if all == 0 => "No job has been parked yet.".to_owned(),
-        () if filter.status == Some(LetterStatus::Open) => format!(
+        () if is_older => "There are no older letters.".to_owned(),
+        () if filter.is_narrowed() => "No letter matches these filters.".to_owned(),
+        () if count_of(None, counts.totals) == 0 => "No job has been parked yet.".to_owned(),
+        () if waits_for_nobody && filter.status != Some(StatusFilter::Resolved) => format!(
             "Nothing waits for a person; {} resolved so far. Whether the agent still says no is on the page Refusals.",
-            totals.resolved
+            counts.totals.resolved
         ),
         () => "No letter has this status.".to_owned(),
     }
-}
-
-fn row(letter: &DeadLetter, viewer: &Viewer, here: &str, now: DateTime<Utc>) -> impl IntoView + use<> {
-    // Evidence is a piece of the payload, and as private.
-    let evidence = letter.evidence.as_deref().map(|text| if viewer.may(Role::Reviewer) { text } else { MASKED });
-    let quoted = evidence.or(letter.error.as_deref());
-    view! {
-        <li data-k=letter.id.to_string()>
-            <p class="headline">
-                <a href=link::letter(letter.id)>{letter.id.to_string()}" · "{said(&reason(letter))}</a>" "
-                {state(of_route(letter.route), letter.route.label())}
-            </p>
-            <p class="meta">
-                <b>{name(&letter.kind)}</b>" from "{name(&letter.source)}
-                ", parked "{since(letter.dead_lettered_at, now)}", "
-                {state(of_letter(letter.status), letter.status.as_str())}
-                {letter.resolution.as_ref().map(|done| view! { " by "{name(&done.by)}": "{done.action.label()} })}
-            </p>
-            {quoted.map(|text| folded(text, "quoted"))}
-            {folded_letter_actions(letter, viewer, here, FormKeys::next)}
-        </li>
-    }
-}
-
-/// Why it was parked, in the machine's words: `MISSING_REQUIRED_FIELD · currency`.
-pub(super) fn reason(letter: &DeadLetter) -> String {
-    let status = letter.http_status.map(|status| status.to_string());
-    let parts = [
-        letter.reason_code.clone(),
-        letter.field.clone(),
-        letter.failure_reason.clone(),
-        status,
-        letter.error_code.clone(),
-    ];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    if text.is_empty() { letter.route.label().to_owned() } else { text }
 }

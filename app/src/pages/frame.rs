@@ -10,7 +10,6 @@ use crate::components::name::name;
 use crate::components::panel::last_reading;
 use crate::components::verdict_line::{escaped, title_of, verdict_line};
 use crate::error::AppError;
-use crate::model::letter::{LetterFilter, LetterStatus};
 use crate::model::people::{Role, Viewer};
 use crate::panel::PanelView;
 use leptos::prelude::*;
@@ -50,17 +49,14 @@ impl Section {
     }
 
     /// Where it is.
-    pub fn href(self) -> String {
+    pub fn href(self) -> &'static str {
         match self {
-            Self::Pipeline => "/".to_owned(),
-            Self::DeadLetters => crate::components::link::letters(&LetterFilter {
-                status: Some(LetterStatus::Open),
-                ..LetterFilter::default()
-            }),
-            Self::Refusals => "/refusals".to_owned(),
-            Self::Jobs => "/jobs".to_owned(),
-            Self::Policies => "/policies".to_owned(),
-            Self::Audit => "/audit".to_owned(),
+            Self::Pipeline => "/",
+            Self::DeadLetters => "/dead-letters",
+            Self::Refusals => "/refusals",
+            Self::Jobs => "/jobs",
+            Self::Policies => "/policies",
+            Self::Audit => "/audit",
         }
     }
 

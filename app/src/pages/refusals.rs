@@ -8,7 +8,7 @@ use crate::components::filter_chips::{Chip, filter_chips};
 use crate::components::link::{self, with_query};
 use crate::components::name::name;
 use crate::model::FieldError;
-use crate::model::letter::LetterFilter;
+use crate::model::letter_filter::LetterFilter;
 use crate::model::park_rate::{ParkRateQuery, ParkRateRow, wilson};
 use crate::model::people::Role;
 use chrono::{Days, NaiveDate};

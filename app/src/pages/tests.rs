@@ -5,9 +5,9 @@ use crate::components::markup::markup;
 use crate::components::verdict_line::escaped;
 use crate::model::ids::{DeadLetterId, JobId, UserId};
 use crate::model::job::RawJson;
-use crate::model::letter::{
-    DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, Resolution, Route,
-};
+use crate::model::letter::{DeadLetter, DeadLetterDetail, LetterStatus, LetterTotals, Resolution, Route};
+use crate::model::letter_filter::{LetterFilter, StatusFilter};
+use crate::model::letter_group::{CountedLetterPage, GroupPage, LetterCounts, LetterGroup, TREND_DAYS};
 use crate::model::park_rate::{ParkCount, ParkRateQuery, ParkRateRow};
 use crate::model::people::{Role, Viewer};
 use crate::model::recovery::{RecoveryAction, RecoveryOption};
@@ -75,16 +75,47 @@ fn detail(letter: DeadLetter) -> DeadLetterDetail {
     }
 }
 
-fn page(letters: Vec<DeadLetter>, totals: LetterTotals) -> LetterPage {
-    LetterPage { letters, next: None, totals, as_of: now() }
+fn page(letters: Vec<DeadLetter>, totals: LetterTotals) -> CountedLetterPage {
+    let counts = LetterCounts {
+        totals,
+        by_age: [3, 0, 1, 0],
+        by_reason: vec![("MISSING_REQUIRED_FIELD".to_owned(), 9)],
+        more_reasons: 2,
+    };
+    CountedLetterPage { letters, next: None, counts, as_of: now() }
+}
+
+fn group(text: &str) -> LetterGroup {
+    LetterGroup {
+        key: text.to_owned(),
+        kind: text.to_owned(),
+        route: Route::Exception,
+        reason_code: None,
+        failure_reason: Some(text.to_owned()),
+        field: None,
+        error: Some(text.to_owned()),
+        letters: 9,
+        first_seen: now() - TimeDelta::days(3),
+        last_seen: now() - TimeDelta::minutes(12),
+        per_day: [0; TREND_DAYS],
+        sources: vec![(text.to_owned(), 8)],
+        more_sources: 1,
+        of_any_status: 12,
+        resolved: 3,
+    }
+}
+
+fn groups(groups: Vec<LetterGroup>, filter: &LetterFilter) -> String {
+    let page = GroupPage { groups, next: None, counts: LetterCounts::default(), as_of: now() };
+    markup(dead_letters::groups(&page, filter, false))
 }
 
 fn open() -> LetterFilter {
-    LetterFilter { status: Some(LetterStatus::Open), limit: 25, ..LetterFilter::default() }
+    LetterFilter { status: Some(StatusFilter::Open), limit: 50, ..LetterFilter::default() }
 }
 
-fn list(page: &LetterPage, filter: &LetterFilter, role: Role) -> String {
-    markup(dead_letters::contents(page, filter, &viewer(role)))
+fn list(page: &CountedLetterPage, filter: &LetterFilter, role: Role) -> String {
+    markup(dead_letters::list(page, filter, &viewer(role)))
 }
 
 #[test]
@@ -93,6 +124,7 @@ fn nothing_that_was_sent_becomes_markup() {
     let found = page(vec![letter(HOSTILE)], LetterTotals::default());
     for html in [
         list(&found, &filter, Role::Reviewer),
+        groups(vec![group(HOSTILE)], &filter),
         markup(dead_letter::contents(&detail(letter(HOSTILE)), &viewer(Role::Reviewer), false)),
     ] {
         assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
@@ -113,7 +145,7 @@ fn buttons_say_what_they_do_and_only_to_those_who_may_press_them() {
     assert!(html.contains("name=\"version\" value=\"3\"") && html.contains("name=\"note\""), "{html}");
 
     let html = list(&found, &open(), Role::OnCall);
-    assert!(!html.contains("<form") && !html.contains("<button"), "{html}");
+    assert!(!html.contains("method=\"post\"") && !html.contains("type=\"checkbox\""), "{html}");
     assert!(html.contains("Recovery needs the role reviewer"), "{html}");
 }
 
@@ -175,11 +207,57 @@ fn an_empty_list_says_why_it_is_empty() {
 
 #[test]
 fn a_filter_can_be_taken_away_alone_or_with_all_others() {
-    let filter = LetterFilter { kind: Some("a/b".to_owned()), reason_code: Some("X".to_owned()), ..open() };
+    let filter = LetterFilter { kind: Some("a/b".to_owned()), reason: Some("X".to_owned()), ..open() };
     let html = list(&page(Vec::new(), LetterTotals::default()), &filter, Role::OnCall);
-    assert!(html.contains("href=\"/dead-letters?status=open&amp;reason=X\""), "without the kind: {html}");
-    assert!(html.contains("href=\"/dead-letters?status=open&amp;kind=a%2Fb\""), "without the reason: {html}");
-    assert!(html.contains("href=\"/dead-letters?status=open\">Clear all"), "{html}");
+    assert!(html.contains("href=\"/dead-letters?status=open&amp;reason=X&amp;view=list\""), "without the kind: {html}");
+    assert!(
+        html.contains("href=\"/dead-letters?status=open&amp;kind=a%2Fb&amp;view=list\""),
+        "without the reason: {html}"
+    );
+    assert!(html.contains("href=\"/dead-letters?status=open&amp;view=list\">Clear all"), "{html}");
+}
+
+#[test]
+fn counts_lead_to_the_letters_they_count() {
+    let totals = LetterTotals { open: 14, taken: 2, resolved: 391 };
+    let html = list(&page(vec![letter("k")], totals), &open(), Role::OnCall);
+    for link in [
+        "<a href=\"/dead-letters?status=unresolved&amp;view=list\">unresolved <b>16</b></a>",
+        "<a href=\"/dead-letters?status=open&amp;view=list\" aria-current=\"true\">open <b>14</b></a>",
+        "<a href=\"/dead-letters?status=all&amp;view=list\">all <b>407</b></a>",
+        "<a href=\"/dead-letters?status=open&amp;age=under_1h&amp;view=list\">under 1 h <b>3</b></a>",
+        "<a href=\"/dead-letters?status=open&amp;reason=MISSING_REQUIRED_FIELD&amp;view=list\">\
+         MISSING_REQUIRED_FIELD <b>9</b></a>",
+        "<a href=\"/export/dead-letters.csv?status=open\">CSV</a>",
+    ] {
+        assert!(html.contains(link), "{link}: {html}");
+    }
+    assert!(html.contains("over 7 d 0</span>"), "nothing to follow where nothing is: {html}");
+    assert!(html.contains("2 more"), "{html}");
+}
+
+#[test]
+fn a_group_is_one_line_with_its_trend_in_words_and_opens_as_a_list() {
+    let seen = LetterGroup { error: Some("429 rate limit".to_owned()), key: "00ff".to_owned(), ..group("k") };
+    let html = groups(vec![seen], &open());
+    assert!(
+        html.contains("href=\"/dead-letters?status=open&amp;group=00ff&amp;view=list\">… rate limit</a>"),
+        "{html}"
+    );
+    assert!(html.contains("9 letters") && html.contains("25 % of 12 resolved"), "{html}");
+    assert!(html.contains("aria-label=\"Per day, the last 14 days, today last: 0, 0, 0"), "{html}");
+    assert!(html.contains(", 1 more") && !html.contains("style="), "{html}");
+}
+
+#[test]
+fn a_row_can_be_ticked_by_who_may_act_and_while_there_is_something_to_do() {
+    let found = page(vec![letter("k")], LetterTotals::default());
+    let html = list(&found, &open(), Role::Reviewer);
+    assert!(html.contains("name=\"ids\" value=\"9007199254740993:3\" form=\"bulk\" autocomplete=\"off\""), "{html}");
+    assert!(html.contains("data-as-of=\"14:07:31\""), "{html}");
+    let resolved = DeadLetter { status: LetterStatus::Resolved, recovery_options: Vec::new(), ..letter("k") };
+    let html = list(&page(vec![resolved], LetterTotals::default()), &open(), Role::Reviewer);
+    assert!(!html.contains("type=\"checkbox\"") && !html.contains("<details"), "{html}");
 }
 
 fn rate(code: Option<&str>, parked: i64, processed: i64) -> ParkRateRow {
@@ -194,7 +272,12 @@ fn the_table_has_the_numbers_of_the_chart_and_leads_to_the_letters() {
     assert!(html.contains("class=\"number\">9.00 %</td>") && html.contains("class=\"number\">12.00 %</td>"), "{html}");
     assert!(html.contains("7.00 – 19.81 %"), "Wilson of 12/100: {html}");
     assert!(html.contains("\"data\":[9.0]") && html.contains("\"data\":[3.0]"), "the chart says the same: {html}");
-    assert!(html.contains("/dead-letters?reason=MISSING_REQUIRED_FIELD&amp;day=2026-11-30"), "{html}");
+    assert!(
+        html.contains(
+            "/dead-letters?status=all&amp;reason_code=MISSING_REQUIRED_FIELD&amp;day=2026-11-30&amp;view=list"
+        ),
+        "{html}"
+    );
     assert!(html.contains("data-chart"), "{html}");
 }
 

@@ -54,6 +54,22 @@ impl Database {
         self.opened(store::connect_existing(self.url())).await
     }
 
+    /// Opens the database to put the first things into it. One that is not there
+    /// yet is made, and that is said: a mistyped name must be noticed.
+    ///
+    /// # Errors
+    /// As [`Self::open`], for what is no database of ours.
+    pub async fn open_to_fill(&self) -> anyhow::Result<Arc<dyn Store>> {
+        match store::connect_existing(self.url()).await {
+            Err(StoreError::Unavailable(cause)) if store::is_nowhere(&cause) => {
+                let store = self.open_or_make().await?;
+                eprintln!("{} was not there: made a new, empty database", shown(self.url()));
+                Ok(store)
+            }
+            answer => self.opened(std::future::ready(answer)).await,
+        }
+    }
+
     async fn opened(&self, connecting: impl Future<Output = Stored<Arc<dyn Store>>>) -> anyhow::Result<Arc<dyn Store>> {
         let shown = shown(self.url());
         match tokio::time::timeout(CONNECTING, connecting).await {

@@ -65,7 +65,7 @@ async fn show(database: &Database, kind: Option<&str>, json: bool) -> anyhow::Re
 async fn set(database: &Database, kind: &str, settings: &[String]) -> anyhow::Result<()> {
     let kind = Name::new("the kind", kind)?;
     let change = parsed(settings)?;
-    let store = database.open().await?;
+    let store = database.open_to_fill().await?;
     let policy = store.change_policy(&kind, &change, &command_line()).await.context("nothing was changed")?;
     store.close().await;
     print(&policy);

@@ -28,7 +28,7 @@ impl Command {
         let Self::Create { name, scope } = self;
         let name = Name::new("the name", name.trim())?;
         let scopes: Vec<Scope> = scope.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
-        let store = database.open().await?;
+        let store = database.open_to_fill().await?;
         let token = Secret::random_with_prefix("drb_");
         match store.add_token(&name, &scopes, &token.sha256(), &command_line()).await {
             Ok(_) => println!("{}", token.expose()),

@@ -52,7 +52,7 @@ async fn add(database: &Database, name: &str, role: Role, password_stdin: bool) 
     let name = Name::of_user("the name", name.trim())?;
     let password = password_from_standard_input()?;
     password::check_rule(&password)?;
-    let store = database.open().await?;
+    let store = database.open_to_fill().await?;
     let hash = password::hash(password).await?;
     match store.add_user(&name, role, &hash, &command_line()).await {
         Ok(_) => eprintln!("Added {name}, {}.", role.as_str()),

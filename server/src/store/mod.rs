@@ -8,6 +8,7 @@ pub mod acting;
 pub mod audit;
 pub mod conflict;
 pub mod fault;
+pub mod letter_lists;
 pub mod plan;
 pub mod postgres;
 pub mod readings;
@@ -30,7 +31,8 @@ pub(crate) const EVERY_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM kinds) OR EXI
      OR EXISTS (SELECT 1 FROM worker_kinds) OR EXISTS (SELECT 1 FROM worker_claims) \
      OR EXISTS (SELECT 1 FROM late_answers) OR EXISTS (SELECT 1 FROM refused_polls) OR EXISTS (SELECT 1 FROM ticks) \
      OR EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM tokens) \
-     OR EXISTS (SELECT 1 FROM setup_secret) OR EXISTS (SELECT 1 FROM audit)";
+     OR EXISTS (SELECT 1 FROM setup_secret) OR EXISTS (SELECT 1 FROM audit) OR EXISTS (SELECT 1 FROM decisions) \
+     OR EXISTS (SELECT 1 FROM notices) OR EXISTS (SELECT 1 FROM follow_ups) OR EXISTS (SELECT 1 FROM artifacts)";
 
 /// What to do when there is no database of ours at the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,17 @@ pub enum IfMissing {
     Make,
     /// Say so: a mistyped URL must not become an empty queue that answers.
     Refuse,
+}
+
+/// Nothing at all is where a SQLite URL points.
+pub(crate) const NO_FILE: &str = "there is no such file";
+/// Nothing of ours is where a PostgreSQL URL points.
+pub(crate) const NO_SCHEMA: &str = "this database has no schema drainboard";
+
+/// Whether an `Unavailable` says that nothing is at the URL yet, rather than
+/// something else or somebody else's.
+pub fn is_nowhere(cause: &str) -> bool {
+    cause.starts_with(NO_FILE) || cause.starts_with(NO_SCHEMA)
 }
 
 /// What is missing, and how to go on.

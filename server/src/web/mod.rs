@@ -10,7 +10,7 @@ pub mod problem;
 pub mod same_origin;
 
 use crate::state::AppState;
-use crate::{auth, forms, live, site, worker_api};
+use crate::{auth, export, forms, live, site, worker_api};
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use tower_http::compression::CompressionLayer;
@@ -24,6 +24,7 @@ pub fn router(state: AppState) -> Router {
     let people = Router::new()
         .merge(auth::router())
         .merge(forms::router())
+        .merge(export::router())
         .with_state(state.clone())
         .merge(pages.clone())
         .method_not_allowed_fallback(move |request| pages::wrong_method(state.clone(), request))

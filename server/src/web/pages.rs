@@ -100,9 +100,7 @@ fn panel_source(state: &AppState, away: Option<DatabaseAway>) -> PanelSource {
         Box::pin(async move {
             match away {
                 None => state.panel_now(READING).await,
-                Some(DatabaseAway) => {
-                    state.panel.view_of(Err(StoreError::Unavailable("known to be away".to_owned())))
-                }
+                Some(DatabaseAway) => state.panel.view_of(Err(StoreError::Unavailable("known to be away".to_owned()))),
             }
         })
     }))
@@ -148,9 +146,7 @@ async fn gate(State(state): State<AppState>, mut request: Request, next: Next) -
                     Problem::internal().into_response()
                 }
                 // The page is left to end in its own time: it may hold a transaction.
-                Err(_) => {
-                    away(&state, StoreError::Unavailable(format!("a page took longer than {PAGE:?}")))
-                }
+                Err(_) => away(&state, StoreError::Unavailable(format!("a page took longer than {PAGE:?}"))),
             }
         }
         Ok(None) if is_open => next.run(request).await,

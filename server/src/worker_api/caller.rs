@@ -19,6 +19,7 @@ use tokio::time::Instant;
 #[derive(Debug, Clone)]
 pub struct Caller {
     token: Token,
+    token_sha256: String,
     sender: Sender,
     came_at: Instant,
 }
@@ -46,6 +47,13 @@ impl Caller {
         PATIENCE.saturating_sub(self.came_at.elapsed())
     }
 
+    /// Whether the token still exists and lists a scope: a long answer asks again.
+    pub async fn still_has(&self, state: &AppState, scope: Scope) -> bool {
+        let sha256 = self.token_sha256.clone();
+        let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await;
+        matches!(found, Ok(Some(token)) if token.scopes.contains(&scope))
+    }
+
     /// The caller as the audit names it.
     pub fn into_actor(self) -> Actor {
         self.sender.actor(&format!("token {}", self.token.name))
@@ -59,8 +67,10 @@ impl FromRequestParts<AppState> for Caller {
         let came_at = Instant::now();
         let secret = bearer_secret(&parts.headers).ok_or(ApiError::Unauthenticated)?;
         let sha256 = sha256_hex(secret);
+        let token_sha256 = sha256.clone();
         let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await?;
-        Ok(Self { token: found.ok_or(ApiError::Unauthenticated)?, sender: Sender::of(parts), came_at })
+        let token = found.ok_or(ApiError::Unauthenticated)?;
+        Ok(Self { token, token_sha256, sender: Sender::of(parts), came_at })
     }
 }
 

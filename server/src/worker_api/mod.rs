@@ -14,6 +14,7 @@ mod caller;
 mod checked;
 pub mod dead_letters;
 pub mod error;
+pub mod export;
 pub mod health;
 pub mod jobs;
 pub mod layers;
@@ -64,6 +65,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         get("/api/v1/dead-letters", dead_letters::list::list_dead_letters),
         get("/api/v1/dead-letters/{id}", dead_letters::show::show_dead_letter),
         post("/api/v1/dead-letters/{id}/actions", dead_letters::act::act_on_dead_letter),
+        get("/api/v1/export/dead-letters.csv", export::export_csv),
+        get("/api/v1/export/dead-letters.json", export::export_json),
         get("/api/v1/policies", policies::list::list_policies),
         put("/api/v1/policies/{*kind}", policies::change::change_policy),
         get("/api/v1/park-rate", park_rate::count_park_rate),

@@ -1,6 +1,7 @@
 //! Query strings: every parameter is known, given once, and checked.
 
 use super::error::ApiError;
+use app::model::letter_filter::{LetterFilter, day};
 use app::model::name::Name;
 use app::model::text::preview;
 use chrono::NaiveDate;
@@ -48,28 +49,16 @@ impl Query {
         Ok(self.text(name).map(|text| Name::new(name, text)).transpose()?.map(|name| name.as_str().to_owned()))
     }
 
-    /// A parameter that is one of the words that `from_word` knows.
-    pub(super) fn word<T>(
-        &self,
-        name: &str,
-        from_word: impl Fn(&str) -> Option<T>,
-        words: &[&str],
-    ) -> Result<Option<T>, ApiError> {
-        let Some(text) = self.text(name) else { return Ok(None) };
-        match from_word(text) {
-            Some(value) => Ok(Some(value)),
-            None => Err(ApiError::invalid(name, format!("must be one of {}", words.join(", ")))),
-        }
-    }
-
     /// A day, `YYYY-MM-DD`.
     pub(super) fn day(&self, name: &str) -> Result<Option<NaiveDate>, ApiError> {
-        let Some(text) = self.text(name) else { return Ok(None) };
-        let is_written_in_full = text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-        match NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-            Ok(day) if is_written_in_full => Ok(Some(day)),
-            _ => Err(ApiError::invalid(name, "must be a day, such as 2026-03-09")),
-        }
+        Ok(self.text(name).map(|text| day(name, text)).transpose()?)
+    }
+
+    /// The dead letters that are asked for. A program that may read sees
+    /// payloads, so it may search them.
+    pub(super) fn letter_filter(&self) -> Result<LetterFilter, ApiError> {
+        let filter = LetterFilter::parse(|name| self.text(name))?;
+        Ok(LetterFilter { searches_private: true, ..filter })
     }
 
     /// Where the next page starts, as the page before said.

@@ -173,6 +173,12 @@ impl Call<'_> {
         reply
     }
 
+    /// Sends it, and leaves the body to be read by the caller.
+    pub async fn answer(self) -> axum::response::Response {
+        let router = self.client.router.clone();
+        router.oneshot(self.request()).await.unwrap()
+    }
+
     /// Sends it, and hangs up as soon as it is on its way.
     pub async fn send_and_hang_up(self) {
         let router = self.client.router.clone();

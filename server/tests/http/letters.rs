@@ -87,6 +87,15 @@ async fn filters_are_a_conjunction(db: Arc<TestDatabase>) {
         (format!("group={group}"), vec![&exception]),
         (format!("day={today}&kind=k"), vec![&refused, &exception]),
         ("day=2001-01-01".to_owned(), vec![]),
+        ("status=unresolved".to_owned(), vec![&refused, &exception]),
+        ("status=all".to_owned(), vec![&other, &refused, &exception]),
+        ("reason=MISSING_REQUIRED_FIELD&kind=k".to_owned(), vec![&refused]),
+        ("age=under_1h&kind=k".to_owned(), vec![&refused, &exception]),
+        ("older_than=1h".to_owned(), vec![]),
+        ("q=NO+SUCH".to_owned(), vec![&exception]),
+        ("q=not%20found&status=unresolved".to_owned(), vec![&refused]),
+        ("q=no%25such".to_owned(), vec![]),
+        ("canary=only".to_owned(), vec![]),
     ] {
         let expected: Vec<&str> = found.iter().map(|letter| letter["id"].as_str().unwrap()).collect();
         assert_eq!(ids(&client.get(format!("/api/v1/dead-letters?{query}")).await.json()), expected, "{query}");

@@ -9,6 +9,7 @@ mod client;
 
 mod access;
 mod bad_input;
+mod export;
 mod faults;
 mod jobs;
 mod letters;
@@ -26,6 +27,7 @@ fn main() {
     let topics: [fn() -> Vec<Trial>; 11] = [
         access::trials,
         bad_input::trials,
+        export::trials,
         faults::trials,
         jobs::trials,
         letters::trials,

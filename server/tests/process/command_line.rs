@@ -67,18 +67,26 @@ const COMMANDS: [&[&str]; 6] = [
 ];
 
 #[test]
-fn only_serving_and_migrating_make_a_database() {
+fn a_database_is_never_made_in_silence() {
     let database = Database::new();
     let other = database.path().with_file_name("notes.db");
     std::fs::write(&other, "").unwrap();
     for command in COMMANDS {
         let wanted = if command == ["verdict"] { 2 } else { 1 };
-        let missing = database.run_with_input(command, PASSWORD);
-        assert_eq!(missing.status.code(), Some(wanted), "{missing:?}");
+        let fills = [["token", "create"], ["user", "add"], ["policy", "set"]]
+            .contains(&[command[0], command.get(1).copied().unwrap_or_default()]);
+        let nowhere = Database::new();
+        let missing = nowhere.run_with_input(command, PASSWORD);
         let said = stderr(&missing);
-        assert!(said.contains(database.path().to_str().unwrap()), "it names the file: {said}");
-        assert!(said.contains("--database-url") && said.contains("drainboard migrate"), "and how to go on: {said}");
-        assert!(!database.path().exists(), "{command:?} made a file");
+        assert!(said.contains(nowhere.path().to_str().unwrap()), "it names the file: {said}");
+        assert_eq!(nowhere.path().exists(), fills, "{command:?}");
+        if fills {
+            assert_eq!(missing.status.code(), Some(0), "{missing:?}");
+            assert!(said.contains("was not there: made a new, empty database"), "{said}");
+        } else {
+            assert_eq!(missing.status.code(), Some(wanted), "{missing:?}");
+            assert!(said.contains("--database-url") && said.contains("drainboard migrate"), "how to go on: {said}");
+        }
 
         let mut elsewhere = command.to_vec();
         let url = format!("sqlite:{}", other.display());

@@ -6,6 +6,7 @@ mod anonymous;
 mod command_line;
 mod cross_site;
 mod demo;
+mod export;
 mod forms;
 mod live;
 mod set_up;

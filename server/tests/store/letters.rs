@@ -5,7 +5,8 @@ use crate::support::calls::{act_on, claim_request, done, fail, job, key, letter_
 use app::error::StoreError;
 use app::model::ids::DeadLetterId;
 use app::model::job::{Accepts, ClaimRequest, JobState, NewJob, RawJson, ReplayMode};
-use app::model::letter::{DeadLetter, LetterFilter, LetterStatus, LetterTotals, Route};
+use app::model::letter::{DeadLetter, LetterStatus, LetterTotals, Route};
+use app::model::letter_filter::{LetterFilter, StatusFilter};
 use app::model::recovery::{LetterAct, RecoveryAction};
 use chrono::TimeDelta;
 use serde_json::json;
@@ -28,7 +29,7 @@ each_database![
     filters_are_a_conjunction,
     letters_of_a_day_are_those_of_the_utc_day,
     pages_neither_repeat_nor_skip_while_letters_come,
-    totals_count_the_whole_database,
+    totals_count_what_the_filter_finds_whatever_its_status,
     lists_cut_long_errors_and_the_letter_keeps_them,
     a_letter_shows_its_replays_and_how_they_ended,
 ];
@@ -111,8 +112,7 @@ async fn a_replay_that_dies_is_a_letter_of_its_own(db: Arc<TestDatabase>) {
         assert!(seen.insert(letter.id));
     }
     assert_eq!(db.audit().await.iter().filter(|entry| entry.action == "approve_and_replay").count(), 5);
-    let page = db.store.list_letters(&letter_filter()).await.unwrap();
-    assert_eq!(page.totals, LetterTotals { open: 1, taken: 0, resolved: 5 });
+    assert_eq!(db.counts(&letter_filter()).await.totals, LetterTotals { open: 1, taken: 0, resolved: 5 });
 }
 
 async fn rejecting_closes_and_runs_nothing(db: Arc<TestDatabase>) {
@@ -264,16 +264,16 @@ async fn filters_are_a_conjunction(db: Arc<TestDatabase>) {
         (LetterFilter { reason_code: Some("AMBIGUOUS_VALUE".into()), ..letter_filter() }, vec![2, 0]),
         (LetterFilter { route: Some(Route::Exception), ..letter_filter() }, vec![4, 3]),
         (LetterFilter { route: Some(Route::FailedEvidenceCheck), ..letter_filter() }, vec![]),
-        (LetterFilter { status: Some(LetterStatus::Open), ..letter_filter() }, vec![4, 3, 2, 0]),
-        (LetterFilter { status: Some(LetterStatus::Resolved), ..letter_filter() }, vec![1]),
-        (LetterFilter { status: Some(LetterStatus::Taken), ..letter_filter() }, vec![]),
+        (LetterFilter { status: Some(StatusFilter::Open), ..letter_filter() }, vec![4, 3, 2, 0]),
+        (LetterFilter { status: Some(StatusFilter::Resolved), ..letter_filter() }, vec![1]),
+        (LetterFilter { status: Some(StatusFilter::Taken), ..letter_filter() }, vec![]),
         (LetterFilter { group: Some(letters[0].group.clone()), ..letter_filter() }, vec![0]),
         (
             LetterFilter {
                 kind: Some("a".into()),
                 tenant: Some("acme".into()),
                 route: Some(Route::RefusedByAgent),
-                status: Some(LetterStatus::Open),
+                status: Some(StatusFilter::Open),
                 ..letter_filter()
             },
             vec![0],
@@ -311,7 +311,7 @@ async fn pages_neither_repeat_nor_skip_while_letters_come(db: Arc<TestDatabase>)
     for _ in 0..23 {
         expected.push(db.parked("a").await.id);
     }
-    let mut filter = LetterFilter { status: Some(LetterStatus::Open), limit: 5, ..LetterFilter::default() };
+    let mut filter = LetterFilter { status: Some(StatusFilter::Open), limit: 5, ..LetterFilter::default() };
     let mut seen = Vec::new();
     loop {
         let page = db.store.list_letters(&filter).await.unwrap();
@@ -331,17 +331,17 @@ async fn pages_neither_repeat_nor_skip_while_letters_come(db: Arc<TestDatabase>)
     assert_eq!(seen, expected);
 }
 
-async fn totals_count_the_whole_database(db: Arc<TestDatabase>) {
+async fn totals_count_what_the_filter_finds_whatever_its_status(db: Arc<TestDatabase>) {
     let mut letters = Vec::new();
     for i in 0..7 {
         letters.push(db.parked(if i < 5 { "a" } else { "b" }).await);
     }
     approve(&db, &letters[0]).await;
     db.act(&act_on(&letters[6], RecoveryAction::RejectAndClose), "mila").await.unwrap();
-    let filter = LetterFilter { kind: Some("b".into()), limit: 1, ..LetterFilter::default() };
-    let page = db.store.list_letters(&filter).await.unwrap();
-    assert_eq!(page.letters.len(), 1);
-    assert_eq!(page.totals, LetterTotals { open: 5, taken: 0, resolved: 2 });
+    let unresolved = LetterFilter { status: Some(StatusFilter::Unresolved), limit: 1, ..LetterFilter::default() };
+    assert_eq!(db.counts(&unresolved).await.totals, LetterTotals { open: 5, taken: 0, resolved: 2 });
+    let of_b = LetterFilter { kind: Some("b".into()), ..unresolved };
+    assert_eq!(db.counts(&of_b).await.totals, LetterTotals { open: 1, taken: 0, resolved: 1 });
     assert_eq!(db.snapshot().await.unresolved_dead_letters, 5);
 }
 

@@ -12,6 +12,8 @@ mod claim;
 mod enqueue;
 mod finish;
 mod lease;
+mod letter_groups;
+mod letter_lists;
 mod letters;
 mod migrations;
 mod outage;
@@ -29,7 +31,7 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 17] = [
+    let topics: [fn() -> Vec<Trial>; 19] = [
         enqueue::trials,
         claim::trials,
         lease::trials,
@@ -37,6 +39,8 @@ fn main() {
         retry::trials,
         letters::trials,
         recovery::trials,
+        letter_lists::trials,
+        letter_groups::trials,
         policies::trials,
         panel::trials,
         verdict::trials,

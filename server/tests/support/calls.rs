@@ -8,7 +8,9 @@ use app::model::job::{
     Accepts, AttemptEnd, ClaimRequest, ClaimedJob, DoneReport, Ended, EnqueuedJob, FailReport, JobDetail, NewJob,
     RawJson, RefuseReport,
 };
-use app::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter};
+use app::model::letter::{DeadLetter, DeadLetterDetail};
+use app::model::letter_filter::LetterFilter;
+use app::model::letter_group::{GroupPage, LetterCounts};
 use app::model::name::Name;
 use app::model::people::{Actor, AuditEntry, Role};
 use app::model::policy::{Change, KindPolicy, checked_change};
@@ -179,6 +181,41 @@ impl TestDatabase {
     /// A letter whole.
     pub async fn letter(&self, id: DeadLetterId) -> DeadLetterDetail {
         self.store.find_letter(id).await.expect("the letter is read").expect("the letter exists")
+    }
+
+    /// The ids that a filter finds, newest first.
+    pub async fn found(&self, filter: &LetterFilter) -> Vec<DeadLetterId> {
+        let page = self.store.list_letters(filter).await.expect("the letters are listed");
+        page.letters.into_iter().map(|letter| letter.id).collect()
+    }
+
+    /// What the filters beside a list would find.
+    pub async fn counts(&self, filter: &LetterFilter) -> LetterCounts {
+        self.store.list_counted_letters(filter).await.expect("the letters are counted").counts
+    }
+
+    /// The first page of groups.
+    pub async fn groups(&self, filter: &LetterFilter) -> GroupPage {
+        self.store.list_counted_groups(filter, None).await.expect("the groups are listed")
+    }
+
+    /// So many open letters of kind `a`, written past the store, as if each job
+    /// had failed once; the sources are `s0` to `s9` in turn.
+    pub async fn park_many(&self, count: usize) {
+        let jobs: Vec<NewJob> =
+            (0..count).map(|i| NewJob { source: name(&format!("s{}", i % 10)), ..job("a") }).collect();
+        self.enqueue(&jobs).await;
+        self.door
+            .execute("UPDATE jobs SET state = 'dead', due_at = NULL, finished_at = enqueued_at WHERE state = 'waiting'")
+            .await;
+        self.door
+            .execute(
+                "INSERT INTO dead_letters (job_id, kind, source, route, failure_reason, error, group_key, \
+                     fingerprint_version, dead_lettered_at) \
+                 SELECT id, kind, source, 'exception', 'rate_limit', '429', 'g', 1, finished_at FROM jobs \
+                 WHERE state = 'dead' AND id NOT IN (SELECT job_id FROM dead_letters) ORDER BY id",
+            )
+            .await;
     }
 
     /// Acts as `who`.

@@ -86,6 +86,22 @@ impl SideDoor {
         self.rows(&["count(*)"], rest).await[0][0].as_deref().expect("a count").parse().expect("a number")
     }
 
+    /// How the database would run a statement.
+    pub async fn plan(&self, sql: &str) -> String {
+        let lines: Vec<String> = match self {
+            Self::Sqlite(pool) => {
+                let explain = format!("EXPLAIN QUERY PLAN {sql}");
+                let rows = sqlx::query(AssertSqlSafe(explain)).fetch_all(pool).await;
+                query_result(rows, sql).iter().map(|row| row.get(3)).collect()
+            }
+            Self::Postgres(pool) => {
+                let rows = sqlx::query(AssertSqlSafe(format!("EXPLAIN {sql}"))).fetch_all(pool).await;
+                query_result(rows, sql).iter().map(|row| row.get(0)).collect()
+            }
+        };
+        lines.join("\n")
+    }
+
     /// A time column as integer microseconds.
     pub fn micros(&self, column: &str) -> String {
         match self {

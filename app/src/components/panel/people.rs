@@ -4,7 +4,7 @@ use crate::components::link;
 use crate::components::moment::{since, until};
 use crate::components::name::name;
 use crate::model::age::age;
-use crate::model::letter::{LetterFilter, LetterStatus};
+use crate::model::letter_filter::{LetterFilter, StatusFilter};
 use crate::model::reading::{Reading, Tick, WorkerSeen};
 use chrono::{DateTime, Utc};
 use leptos::prelude::*;
@@ -70,7 +70,8 @@ fn trigger(tick: &Tick, now: DateTime<Utc>) -> impl IntoView {
 }
 
 pub(super) fn needs_somebody(reading: &Reading) -> impl IntoView {
-    let open = link::letters(&LetterFilter { status: Some(LetterStatus::Open), ..LetterFilter::default() });
+    let open =
+        link::letter_groups(&LetterFilter { status: Some(StatusFilter::Unresolved), ..LetterFilter::default() }, None);
     view! {
         <section>
             <h2>"Needs somebody"</h2>

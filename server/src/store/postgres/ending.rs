@@ -143,8 +143,9 @@ async fn write_result(tx: &mut Transaction, job_id: i64, report: &DoneReport) ->
 async fn write_letter(tx: &mut Transaction, job: &LockedJob, letter: &NewLetter) -> Tried<DeadLetterId> {
     let id = sqlx::query_scalar(
         "INSERT INTO dead_letters (job_id, kind, source, tenant, route, reason_code, failure_reason, field, evidence, \
-             error, category, http_status, error_code, envelope, group_key, fingerprint_version, dead_lettered_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) RETURNING id",
+             error, category, http_status, error_code, envelope, group_key, fingerprint_version, dead_lettered_at, \
+             is_canary) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id",
     )
     .bind(job.id)
     .bind(&job.kind)
@@ -163,6 +164,7 @@ async fn write_letter(tx: &mut Transaction, job: &LockedJob, letter: &NewLetter)
     .bind(&letter.group_key)
     .bind(i64::from(letter.fingerprint_version))
     .bind(job.now)
+    .bind(job.is_canary)
     .fetch_one(&mut **tx)
     .await?;
     Ok(DeadLetterId(id))

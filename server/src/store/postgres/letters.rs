@@ -4,15 +4,19 @@ use super::history::find_history;
 use super::jobs::read;
 use super::{PostgresStore, Transaction, act};
 use crate::store::fault::Tried;
+use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart};
 use crate::store::rows::{StoredLetter, StoredLetterDetail};
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, Route};
+use app::model::letter::{DeadLetter, DeadLetterDetail, LetterPage};
+use app::model::letter_export::ExportBatch;
+use app::model::letter_filter::LetterFilter;
+use app::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage, LetterCounts};
 use app::model::letter_policy::LetterPolicy;
 use app::model::people::Actor;
 use app::model::recovery::{Acted, LetterAct};
 use app::store::{LetterStore, Stored};
 use async_trait::async_trait;
-use chrono::{DateTime, Days, NaiveTime, Utc};
+use chrono::{DateTime, Utc};
 use sqlx::{PgPool, Postgres, QueryBuilder};
 
 /// The columns of a [`StoredLetter`], with the error as given.
@@ -35,6 +39,18 @@ impl LetterStore for PostgresStore {
         self.pages_answer(list_letters(&self.pages, filter)).await
     }
 
+    async fn list_counted_letters(&self, filter: &LetterFilter) -> Stored<CountedLetterPage> {
+        self.pages_answer(list_counted_letters(&self.pages, filter)).await
+    }
+
+    async fn list_counted_groups(&self, filter: &LetterFilter, after: Option<&GroupCursor>) -> Stored<GroupPage> {
+        self.pages_answer(list_counted_groups(&self.pages, filter, after)).await
+    }
+
+    async fn export_letters(&self, filter: &LetterFilter) -> Stored<ExportBatch> {
+        self.pages_answer(export_letters(&self.pages, filter)).await
+    }
+
     async fn find_letter(&self, id: DeadLetterId) -> Stored<Option<DeadLetterDetail>> {
         self.pages_answer(find_letter(&self.pages, id)).await
     }
@@ -46,13 +62,43 @@ impl LetterStore for PostgresStore {
 
 async fn list_letters(pool: &PgPool, filter: &LetterFilter) -> Tried<LetterPage> {
     let (mut tx, as_of) = read(pool).await?;
-    let rows: Vec<StoredLetter> = page_query(filter).build_query_as().fetch_all(&mut *tx).await?;
-    let totals = count_by_status(&mut tx).await?;
+    let rows = list(&mut tx, filter, as_of).await?;
     tx.commit().await?;
-    let mut letters = rows.into_iter().map(|row| row.letter(as_of)).collect::<Tried<Vec<_>>>()?;
-    let has_more = letters.len() > filter.limit as usize;
-    letters.truncate(filter.limit as usize);
-    Ok(LetterPage { next: letters.last().map(|letter| letter.id).filter(|_| has_more), letters, totals, as_of })
+    let (letters, next) = letter_lists::letters_and_next(rows, filter, as_of)?;
+    Ok(LetterPage { letters, next, as_of })
+}
+
+async fn list_counted_letters(pool: &PgPool, filter: &LetterFilter) -> Tried<CountedLetterPage> {
+    let (mut tx, as_of) = read(pool).await?;
+    let rows = list(&mut tx, filter, as_of).await?;
+    let counts = count(&mut tx, filter, as_of).await?;
+    tx.commit().await?;
+    let (letters, next) = letter_lists::letters_and_next(rows, filter, as_of)?;
+    Ok(CountedLetterPage { letters, next, counts, as_of })
+}
+
+async fn list_counted_groups(pool: &PgPool, filter: &LetterFilter, after: Option<&GroupCursor>) -> Tried<GroupPage> {
+    let (mut tx, as_of) = read(pool).await?;
+    let mut query = letter_lists::groups::<Postgres>(filter, after, as_of);
+    let rows: Vec<StoredGroup> = query.build_query_as().fetch_all(&mut *tx).await?;
+    let rows = letter_lists::group_rows(rows, filter);
+    let parts: Vec<StoredGroupPart> = if rows.is_empty() {
+        Vec::new()
+    } else {
+        letter_lists::group_parts::<Postgres>(&rows, filter, as_of).build_query_as().fetch_all(&mut *tx).await?
+    };
+    let counts = count(&mut tx, filter, as_of).await?;
+    tx.commit().await?;
+    let (groups, next) = rows.page(parts, as_of)?;
+    Ok(GroupPage { groups, next, counts, as_of })
+}
+
+async fn export_letters(pool: &PgPool, filter: &LetterFilter) -> Tried<ExportBatch> {
+    let (mut tx, as_of) = read(pool).await?;
+    let mut query = letter_lists::export_batch::<Postgres>(filter, as_of);
+    let rows: Vec<StoredExport> = query.build_query_as().fetch_all(&mut *tx).await?;
+    tx.commit().await?;
+    Ok(ExportBatch { letters: rows.into_iter().map(|row| row.exported(as_of)).collect::<Tried<_>>()?, as_of })
 }
 
 async fn find_letter(pool: &PgPool, id: DeadLetterId) -> Tried<Option<DeadLetterDetail>> {
@@ -91,55 +137,30 @@ pub(super) async fn find(
     Ok(Some((row.letter(now)?, policy)))
 }
 
-fn page_query(filter: &LetterFilter) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new(concat!(
-        "SELECT ",
-        letter_columns!("left(d.error, 2000)"),
-        " FROM dead_letters d WHERE true"
-    ));
-    for (condition, value) in [
-        (" AND d.kind = ", filter.kind.as_deref()),
-        (" AND d.source = ", filter.source.as_deref()),
-        (" AND d.tenant = ", filter.tenant.as_deref()),
-        (" AND d.reason_code = ", filter.reason_code.as_deref()),
-        (" AND d.route = ", filter.route.map(Route::as_str)),
-        (" AND d.group_key = ", filter.group.as_deref()),
-    ] {
-        if let Some(value) = value {
-            query.push(condition).push_bind(value);
-        }
-    }
-    // Taken is open, for a while: it comes back by the clock alone.
-    query.push(match filter.status {
-        None => "",
-        Some(LetterStatus::Open) => " AND d.status = 'open' AND (d.taken_until > statement_timestamp()) IS NOT TRUE",
-        Some(LetterStatus::Taken) => " AND d.status = 'open' AND d.taken_until > statement_timestamp()",
-        Some(LetterStatus::Resolved) => " AND d.status = 'resolved'",
-    });
-    if let Some(day) = filter.day {
-        let start = day.and_time(NaiveTime::MIN).and_utc();
-        query.push(" AND d.dead_lettered_at >= ").push_bind(start);
-        if let Some(end) = start.checked_add_days(Days::new(1)) {
-            query.push(" AND d.dead_lettered_at < ").push_bind(end);
-        }
-    }
-    if let Some(before) = filter.before {
-        query.push(" AND d.id < ").push_bind(before.0);
-    }
-    // One more than asked for tells whether there is a next page.
-    query.push(" ORDER BY d.id DESC LIMIT ").push_bind(i64::from(filter.limit) + 1);
-    query
+async fn list(tx: &mut Transaction, filter: &LetterFilter, now: DateTime<Utc>) -> Tried<Vec<StoredLetter>> {
+    Ok(letter_lists::page::<Postgres>(filter, now).build_query_as().fetch_all(&mut **tx).await?)
 }
 
-async fn count_by_status(tx: &mut Transaction) -> Tried<LetterTotals> {
-    let (open, taken, resolved) = sqlx::query_as(
-        "SELECT unresolved - taken, taken, resolved FROM ( \
-             SELECT (SELECT count(*) FROM dead_letters WHERE status = 'open') AS unresolved, \
-                 (SELECT count(*) FROM dead_letters WHERE status = 'open' AND taken_until > statement_timestamp()) \
-                     AS taken, \
-                 (SELECT count(*) FROM dead_letters WHERE status = 'resolved') AS resolved) AS counted",
-    )
-    .fetch_one(&mut **tx)
-    .await?;
-    Ok(LetterTotals { open, taken, resolved })
+async fn count(tx: &mut Transaction, filter: &LetterFilter, now: DateTime<Utc>) -> Tried<LetterCounts> {
+    let counts = letter_lists::counts::<Postgres>(filter, now).build_query_as().fetch_one(&mut **tx).await?;
+    let reasons = letter_lists::by_reason::<Postgres>(filter, now).build_query_as().fetch_all(&mut **tx).await?;
+    Ok(letter_lists::letter_counts(&counts, reasons))
+}
+
+impl Dialect for Postgres {
+    // By "C", lower() knows ASCII alone, whatever the database's locale.
+    const HOLDS: [&'static str; 3] = ["strpos(lower(", " COLLATE \"C\"), ", ") > 0"];
+    const DAY: [&'static str; 2] = ["CAST((", " AT TIME ZONE 'UTC')::date - date '1970-01-01' AS bigint)"];
+
+    fn push_text(query: &mut QueryBuilder<Self>, text: &str) {
+        query.push_bind(text.to_owned());
+    }
+
+    fn push_time(query: &mut QueryBuilder<Self>, at: DateTime<Utc>) {
+        query.push_bind(at);
+    }
+
+    fn push_number(query: &mut QueryBuilder<Self>, number: i64) {
+        query.push_bind(number);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::PostgresStore;
 use crate::store::fault::Tried;
-use crate::store::{IfMissing, missing};
+use crate::store::{IfMissing, NO_SCHEMA, missing};
 use app::error::StoreError;
 use app::model::FieldError;
 use futures::FutureExt;
@@ -90,7 +90,7 @@ async fn make_schema(connection: &mut PgConnection, if_missing: IfMissing) -> Tr
         .await?;
     if !exists {
         if if_missing == IfMissing::Refuse {
-            return Err(missing("this database has no schema drainboard").into());
+            return Err(missing(NO_SCHEMA).into());
         }
         sqlx::query("CREATE SCHEMA drainboard").execute(&mut *tx).await?;
     }

@@ -102,6 +102,5 @@ SELECT json_build_object(
         (SELECT coalesce(sum(n), 0) FROM refused_polls
          WHERE minute > floor(extract(epoch FROM (SELECT now FROM clock)) / 60)::bigint - 5),
     'unresolved_dead_letters',
-        (SELECT count(*) FROM dead_letters d JOIN jobs j ON j.id = d.job_id
-         WHERE d.status IN ('open', 'taken') AND j.canary_reason_code IS NULL)
+        (SELECT count(*) FROM dead_letters WHERE status <> 'resolved' AND is_canary = false)
 )::text

@@ -249,8 +249,8 @@ impl LeasedJob {
         let id = sqlx::query_scalar(
             "INSERT INTO dead_letters (job_id, kind, source, tenant, route, reason_code, failure_reason, field,
                evidence, error, category, http_status, error_code, envelope, group_key, fingerprint_version,
-               dead_lettered_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+               dead_lettered_at, is_canary)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
              RETURNING id",
         )
         .bind(self.id)
@@ -270,6 +270,7 @@ impl LeasedJob {
         .bind(&letter.group_key)
         .bind(letter.fingerprint_version)
         .bind(now)
+        .bind(self.is_canary)
         .fetch_one(&mut **tx)
         .await?;
         Ok(DeadLetterId(id))

@@ -3,16 +3,20 @@
 use super::history::find_history;
 use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
+use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart};
 use crate::store::rows::{StoredLetter, StoredLetterDetail};
 use crate::store::time::At;
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::letter::{DeadLetter, DeadLetterDetail, LetterFilter, LetterPage, LetterStatus, LetterTotals, Route};
+use app::model::letter::{DeadLetter, DeadLetterDetail, LetterPage};
+use app::model::letter_export::ExportBatch;
+use app::model::letter_filter::LetterFilter;
+use app::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage, LetterCounts};
 use app::model::letter_policy::LetterPolicy;
 use app::model::people::Actor;
 use app::model::recovery::{Acted, LetterAct};
 use app::store::{LetterStore, Stored};
 use async_trait::async_trait;
-use chrono::{DateTime, Days, NaiveTime, Utc};
+use chrono::{DateTime, Utc};
 use sqlx::{QueryBuilder, Sqlite};
 
 /// The columns of a [`StoredLetter`], with the error as given.
@@ -35,6 +39,18 @@ impl LetterStore for SqliteStore {
         Ok(self.read_letter_page(filter).await?)
     }
 
+    async fn list_counted_letters(&self, filter: &LetterFilter) -> Stored<CountedLetterPage> {
+        Ok(self.read_counted_letters(filter).await?)
+    }
+
+    async fn list_counted_groups(&self, filter: &LetterFilter, after: Option<&GroupCursor>) -> Stored<GroupPage> {
+        Ok(self.read_counted_groups(filter, after).await?)
+    }
+
+    async fn export_letters(&self, filter: &LetterFilter) -> Stored<ExportBatch> {
+        Ok(self.read_export_batch(filter).await?)
+    }
+
     async fn find_letter(&self, id: DeadLetterId) -> Stored<Option<DeadLetterDetail>> {
         Ok(self.read_letter(id).await?)
     }
@@ -47,14 +63,47 @@ impl LetterStore for SqliteStore {
 impl SqliteStore {
     async fn read_letter_page(&self, filter: &LetterFilter) -> Tried<LetterPage> {
         let mut tx = self.read().await?;
-        let rows: Vec<StoredLetter> = page_query(filter, tx.now).build_query_as().fetch_all(&mut *tx).await?;
-        let totals = count_by_status(&mut tx).await?;
         let as_of = tx.now;
+        let rows = list(&mut tx, filter).await?;
         tx.commit().await?;
-        let mut letters = rows.into_iter().map(|row| row.letter(as_of)).collect::<Tried<Vec<_>>>()?;
-        let has_more = letters.len() > filter.limit as usize;
-        letters.truncate(filter.limit as usize);
-        Ok(LetterPage { next: letters.last().map(|letter| letter.id).filter(|_| has_more), letters, totals, as_of })
+        let (letters, next) = letter_lists::letters_and_next(rows, filter, as_of)?;
+        Ok(LetterPage { letters, next, as_of })
+    }
+
+    async fn read_counted_letters(&self, filter: &LetterFilter) -> Tried<CountedLetterPage> {
+        let mut tx = self.read().await?;
+        let as_of = tx.now;
+        let rows = list(&mut tx, filter).await?;
+        let counts = count(&mut tx, filter).await?;
+        tx.commit().await?;
+        let (letters, next) = letter_lists::letters_and_next(rows, filter, as_of)?;
+        Ok(CountedLetterPage { letters, next, counts, as_of })
+    }
+
+    async fn read_counted_groups(&self, filter: &LetterFilter, after: Option<&GroupCursor>) -> Tried<GroupPage> {
+        let mut tx = self.read().await?;
+        let as_of = tx.now;
+        let mut query = letter_lists::groups::<Sqlite>(filter, after, as_of);
+        let rows: Vec<StoredGroup> = query.build_query_as().fetch_all(&mut *tx).await?;
+        let rows = letter_lists::group_rows(rows, filter);
+        let parts: Vec<StoredGroupPart> = if rows.is_empty() {
+            Vec::new()
+        } else {
+            letter_lists::group_parts::<Sqlite>(&rows, filter, as_of).build_query_as().fetch_all(&mut *tx).await?
+        };
+        let counts = count(&mut tx, filter).await?;
+        tx.commit().await?;
+        let (groups, next) = rows.page(parts, as_of)?;
+        Ok(GroupPage { groups, next, counts, as_of })
+    }
+
+    async fn read_export_batch(&self, filter: &LetterFilter) -> Tried<ExportBatch> {
+        let mut tx = self.read().await?;
+        let as_of = tx.now;
+        let mut query = letter_lists::export_batch::<Sqlite>(filter, as_of);
+        let rows: Vec<StoredExport> = query.build_query_as().fetch_all(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(ExportBatch { letters: rows.into_iter().map(|row| row.exported(as_of)).collect::<Tried<_>>()?, as_of })
     }
 
     async fn read_letter(&self, id: DeadLetterId) -> Tried<Option<DeadLetterDetail>> {
@@ -91,62 +140,31 @@ pub(super) async fn find(tx: &mut Tx, id: DeadLetterId) -> Tried<Option<(DeadLet
     Ok(Some((row.letter(now)?, policy)))
 }
 
-fn page_query(filter: &LetterFilter, now: DateTime<Utc>) -> QueryBuilder<Sqlite> {
-    let mut query = QueryBuilder::new(concat!(
-        "SELECT ",
-        letter_columns!("substr(l.error, 1, 2000)"),
-        " FROM dead_letters l WHERE true"
-    ));
-    for (condition, value) in [
-        (" AND l.kind = ", filter.kind.as_deref()),
-        (" AND l.source = ", filter.source.as_deref()),
-        (" AND l.tenant = ", filter.tenant.as_deref()),
-        (" AND l.reason_code = ", filter.reason_code.as_deref()),
-        (" AND l.route = ", filter.route.map(Route::as_str)),
-        (" AND l.group_key = ", filter.group.as_deref()),
-    ] {
-        if let Some(value) = value {
-            query.push(condition).push_bind(value);
-        }
-    }
-    // Taken is open, for a while: it comes back by the clock alone.
-    match filter.status {
-        None => {}
-        Some(LetterStatus::Open) => {
-            query.push(" AND l.status = 'open' AND (l.taken_until > ").push_bind(At(now)).push(") IS NOT TRUE");
-        }
-        Some(LetterStatus::Taken) => {
-            query.push(" AND l.status = 'open' AND l.taken_until > ").push_bind(At(now));
-        }
-        Some(LetterStatus::Resolved) => {
-            query.push(" AND l.status = 'resolved'");
-        }
-    }
-    if let Some(day) = filter.day {
-        let start = day.and_time(NaiveTime::MIN).and_utc();
-        query.push(" AND l.dead_lettered_at >= ").push_bind(At(start));
-        if let Some(end) = start.checked_add_days(Days::new(1)) {
-            query.push(" AND l.dead_lettered_at < ").push_bind(At(end));
-        }
-    }
-    if let Some(before) = filter.before {
-        query.push(" AND l.id < ").push_bind(before.0);
-    }
-    // One more than asked for tells whether there is a next page.
-    query.push(" ORDER BY l.id DESC LIMIT ").push_bind(i64::from(filter.limit) + 1);
-    query
+async fn list(tx: &mut Tx, filter: &LetterFilter) -> Tried<Vec<StoredLetter>> {
+    Ok(letter_lists::page::<Sqlite>(filter, tx.now).build_query_as().fetch_all(&mut **tx).await?)
 }
 
-async fn count_by_status(tx: &mut Tx) -> Tried<LetterTotals> {
-    let now = At(tx.now);
-    let (open, taken, resolved) = sqlx::query_as(
-        "SELECT unresolved - taken, taken, resolved FROM (
-           SELECT (SELECT count(*) FROM dead_letters WHERE status = 'open') AS unresolved,
-             (SELECT count(*) FROM dead_letters WHERE status = 'open' AND taken_until > ?1) AS taken,
-             (SELECT count(*) FROM dead_letters WHERE status = 'resolved') AS resolved)",
-    )
-    .bind(now)
-    .fetch_one(&mut **tx)
-    .await?;
-    Ok(LetterTotals { open, taken, resolved })
+async fn count(tx: &mut Tx, filter: &LetterFilter) -> Tried<LetterCounts> {
+    let now = tx.now;
+    let counts = letter_lists::counts::<Sqlite>(filter, now).build_query_as().fetch_one(&mut **tx).await?;
+    let reasons = letter_lists::by_reason::<Sqlite>(filter, now).build_query_as().fetch_all(&mut **tx).await?;
+    Ok(letter_lists::letter_counts(&counts, reasons))
+}
+
+impl Dialect for Sqlite {
+    // lower() knows ASCII alone here.
+    const HOLDS: [&'static str; 3] = ["instr(lower(", "), ", ") > 0"];
+    const DAY: [&'static str; 2] = ["", " / 86400000000"];
+
+    fn push_text(query: &mut QueryBuilder<Self>, text: &str) {
+        query.push_bind(text.to_owned());
+    }
+
+    fn push_time(query: &mut QueryBuilder<Self>, at: DateTime<Utc>) {
+        query.push_bind(At(at));
+    }
+
+    fn push_number(query: &mut QueryBuilder<Self>, number: i64) {
+        query.push_bind(number);
+    }
 }

@@ -23,7 +23,7 @@ mod snapshot;
 
 use crate::store::fault::Tried;
 use crate::store::time::At;
-use crate::store::{EVERY_TABLE, IfMissing, missing};
+use crate::store::{EVERY_TABLE, IfMissing, NO_FILE, missing};
 use app::error::StoreError;
 use app::model::FieldError;
 use app::store::{Store, Stored};
@@ -80,7 +80,7 @@ impl SqliteStore {
         match if_missing {
             IfMissing::Make => create_private(&path)?,
             IfMissing::Refuse if std::path::Path::new(&path).exists() => {}
-            IfMissing::Refuse => return Err(missing("there is no such file")),
+            IfMissing::Refuse => return Err(missing(NO_FILE)),
         }
         let place = Arc::new(Place::of(&path)?);
         let options = SqliteConnectOptions::new()

@@ -199,9 +199,7 @@ async fn count_rest(tx: &mut Tx) -> Tried<(i64, i64, i64)> {
     Ok(sqlx::query_as(
         "SELECT (SELECT count(*) FROM late_answers WHERE at > ?1),
            (SELECT coalesce(sum(n), 0) FROM refused_polls WHERE minute > ?2 / 60000000 - 5),
-           (SELECT count(*) FROM dead_letters WHERE status IN ('open', 'taken'))
-             - (SELECT count(*) FROM jobs j INDEXED BY jobs_canaries CROSS JOIN dead_letters l
-                WHERE j.canary_reason_code IS NOT NULL AND l.job_id = j.id AND l.status IN ('open', 'taken'))",
+           (SELECT count(*) FROM dead_letters WHERE status <> 'resolved' AND is_canary = false)",
     )
     .bind(At(now - TimeDelta::hours(24)))
     .bind(At(now))

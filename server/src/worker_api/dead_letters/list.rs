@@ -2,10 +2,11 @@
 
 use crate::state::AppState;
 use crate::worker_api::caller::Caller;
-use crate::worker_api::error::{Answer, ApiError};
+use crate::worker_api::error::Answer;
 use crate::worker_api::query::Query;
 use app::model::ids::DeadLetterId;
-use app::model::letter::{DeadLetter, LetterFilter, LetterStatus, Route};
+use app::model::letter::DeadLetter;
+use app::model::letter_filter::LetterFilter;
 use app::model::people::Scope;
 use app::model::text::preview;
 use axum::Json;
@@ -15,9 +16,6 @@ use serde::Serialize;
 
 /// Longest evidence and error in a list, in characters; the letter itself has all.
 const MAX_LISTED_CHARACTERS: usize = 2_000;
-
-const PARAMETERS: [&str; 10] =
-    ["status", "kind", "source", "tenant", "reason_code", "route", "group", "day", "cursor", "limit"];
 
 /// A page of letters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,28 +34,15 @@ pub(in crate::worker_api) async fn list_dead_letters(
     RawQuery(query): RawQuery,
 ) -> Answer<DeadLettersAnswer> {
     caller.require(Scope::Read)?;
-    let filter = letter_filter(&Query::parse(query.as_deref(), &PARAMETERS)?)?;
+    let known = [LetterFilter::PARAMETERS.as_slice(), &["cursor", "limit"]].concat();
+    let query = Query::parse(query.as_deref(), &known)?;
+    let filter = LetterFilter { before: query.cursor()?, limit: query.limit()?, ..query.letter_filter()? };
     let page = state.store.list_letters(&filter).await?;
     Ok(Json(DeadLettersAnswer {
         dead_letters: page.letters.into_iter().map(listed).collect(),
         next_cursor: page.next,
         as_of: page.as_of,
     }))
-}
-
-fn letter_filter(query: &Query) -> Result<LetterFilter, ApiError> {
-    Ok(LetterFilter {
-        status: query.word("status", LetterStatus::from_word, &LetterStatus::ALL.map(LetterStatus::as_str))?,
-        kind: query.name("kind")?,
-        source: query.name("source")?,
-        tenant: query.name("tenant")?,
-        reason_code: query.name("reason_code")?,
-        route: query.word("route", Route::from_word, &Route::ALL.map(Route::as_str))?,
-        group: query.name("group")?,
-        day: query.day("day")?,
-        before: query.cursor()?,
-        limit: query.limit()?,
-    })
 }
 
 fn listed(mut letter: DeadLetter) -> DeadLetter {
