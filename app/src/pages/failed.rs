@@ -32,7 +32,7 @@ pub fn failed(error: &AppError, section: Option<Section>) -> impl IntoView + use
     let section = section.filter(|_| *error != AppError::Forbidden).unwrap_or(Section::Pipeline);
     let (href, label) = match error {
         AppError::SignInNeeded => ("/login".to_owned(), "Sign in".to_owned()),
-        _ => (section.href(), format!("To the page {}", section.label())),
+        _ => (section.href().to_owned(), format!("To the page {}", section.label())),
     };
     view! {
         <section class="failed">
