@@ -1,6 +1,6 @@
 import { expect, test } from "./support/fixtures.js";
 
-const PAGES = ["/", "/jobs", "/dead-letters", "/refusals", "/policies", "/audit"];
+const PAGES = ["/", "/jobs", "/dead-letters", "/dead-letters?view=list", "/refusals", "/policies", "/audit"];
 
 test("every page fits a phone of 360 px, light and dark", async ({ page, server, signIn }) => {
   await server.refused("extract-invoice-with-a-rather-long-kind-name-that-nobody-would-abbreviate");
