@@ -4,6 +4,7 @@
 //! the pages and the tests all use the very same rule.
 
 pub mod age;
+pub mod audit;
 pub mod classify;
 pub mod fingerprint;
 pub mod forecast;

@@ -2,10 +2,12 @@
 //!
 //! What the databases have in common stands beside them: what ending an attempt
 //! leads to ([`plan`]), when a new job runs ([`schedule`]), what rows mean
-//! ([`rows`]), the words of conflicts and of the audit, and which faults pass.
+//! ([`rows`]), the words of conflicts and of the audit with its [`chain`], and
+//! which faults pass.
 
 pub mod acting;
 pub mod audit;
+pub mod chain;
 pub mod conflict;
 pub mod fault;
 pub mod plan;

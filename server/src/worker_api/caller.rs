@@ -46,7 +46,13 @@ impl FromRequestParts<AppState> for Caller {
         let secret = bearer_secret(&parts.headers).ok_or(ApiError::Unauthenticated)?;
         let sha256 = sha256_hex(secret);
         let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await?;
-        Ok(Self { token: found.ok_or(ApiError::Unauthenticated)?, sender: Sender::of(parts) })
+        let token = found.ok_or(ApiError::Unauthenticated)?;
+        if token.is_use_stale {
+            // Beside the call: when a token was last used must not slow it or stop it.
+            let (store, id) = (state.store.clone(), token.id);
+            tokio::spawn(async move { store.record_token_use(id).await });
+        }
+        Ok(Self { token, sender: Sender::of(parts) })
     }
 }
 

@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod audit;
 mod claim;
 mod enqueue;
 mod finish;
@@ -28,7 +29,8 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 16] = [
+    let topics: [fn() -> Vec<Trial>; 17] = [
+        audit::trials,
         enqueue::trials,
         claim::trials,
         lease::trials,

@@ -23,6 +23,8 @@ mod policies;
 mod queue;
 mod sessions;
 mod snapshot;
+mod tokens;
+mod users;
 mod workers;
 
 use crate::store::fault::{Fault, Tried};

@@ -1,6 +1,6 @@
 //! Connections to PostgreSQL, and the schema brought up to date.
 
-use super::PostgresStore;
+use super::{PostgresStore, audit};
 use crate::store::fault::Tried;
 use app::error::StoreError;
 use app::model::FieldError;
@@ -74,6 +74,9 @@ async fn migrate(options: &PgConnectOptions) -> Tried<()> {
     make_schema(&mut connection).await?;
     // Boxed, because the compiler cannot see that it may move between threads.
     MIGRATIONS.run_direct(None, &mut connection, false).boxed().await?;
+    let mut tx = connection.begin().await?;
+    audit::seal(&mut tx).await?;
+    tx.commit().await?;
     connection.close().await?;
     Ok(())
 }

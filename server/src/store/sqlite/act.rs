@@ -1,6 +1,7 @@
 //! What a person does to a dead letter: once, on the version they saw.
 
-use super::{SqliteStore, Tx, letters, people};
+use super::audit::audit;
+use super::{SqliteStore, Tx, letters};
 use crate::store::acting::{check_note, other_request};
 use crate::store::audit::Entry;
 use crate::store::conflict::letter_conflict;
@@ -28,7 +29,7 @@ impl SqliteStore {
             RecoveryAction::ApproveAndReplay => vec![insert_replay(&mut tx, act).await?],
             RecoveryAction::RejectAndClose => Vec::new(),
         };
-        people::audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids)).await?;
+        audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids)).await?;
         if let Some(key) = &act.idempotency {
             keep_answer(&mut tx, act, key, &replay_job_ids).await?;
         }

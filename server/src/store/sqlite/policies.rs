@@ -1,6 +1,7 @@
 //! Settings of kinds.
 
-use super::{SqliteStore, people};
+use super::SqliteStore;
+use super::audit::audit;
 use crate::store::audit::Entry;
 use crate::store::fault::Tried;
 use crate::store::time::At;
@@ -60,7 +61,7 @@ impl SqliteStore {
         .bind(&actor.name)
         .execute(&mut *tx)
         .await?;
-        people::audit(&mut tx, actor, Entry::policy_change(kind, change)).await?;
+        audit(&mut tx, actor, Entry::policy_change(kind, change)).await?;
         tx.commit().await?;
         Ok(Policy::shown(kind, &overrides))
     }
