@@ -102,6 +102,9 @@ pub trait PolicyStore {
     /// The policies of all kinds, by kind.
     async fn list_policies(&self) -> Stored<Vec<KindPolicy>>;
 
+    /// The policy of one kind.
+    async fn find_policy(&self, kind: &str) -> Stored<Option<KindPolicy>>;
+
     /// Merges a checked change into a kind's policy (the kind comes into being
     /// if it is new); pausing and resuming included. Audited.
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy>;
@@ -150,6 +153,9 @@ pub trait PeopleStore {
     /// Users by name, those after `after`, at most `limit`.
     async fn list_users(&self, after: Option<&str>, limit: u32) -> Stored<Vec<Person>>;
 
+    /// One user as the list shows them.
+    async fn find_person(&self, name: &str) -> Stored<Option<Person>>;
+
     /// Adds a user without a password, with the hash of a set-up link that
     /// works for [`SET_UP_LINK_HOURS`](crate::model::people::SET_UP_LINK_HOURS).
     /// `Conflict` if the name is taken. Audited.
@@ -162,7 +168,7 @@ pub trait PeopleStore {
     /// Uses up a set-up link: stores the password, ends the user's sessions.
     /// `Conflict` when the link is wrong, used, too old, or the user disabled.
     /// Audited under the user's own name, with the sender's address.
-    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<UserId>;
+    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<Viewer>;
 
     /// Replaces the password that was checked (`seen_hash`); ends the user's
     /// other sessions. `Conflict` if it changed meanwhile. Audited.

@@ -11,5 +11,7 @@ pub mod moment;
 pub mod pager;
 pub mod panel;
 pub mod preview;
+pub mod reveal;
+pub mod sessions;
 pub mod state_mark;
 pub mod verdict_line;

@@ -11,6 +11,7 @@ pub mod forecast;
 pub mod ids;
 pub mod job;
 pub mod letter;
+pub mod mask;
 pub mod name;
 pub mod park_rate;
 pub mod people;

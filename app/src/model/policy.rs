@@ -3,7 +3,7 @@
 //! A setting that is not listed here does not exist: a change that names it is
 //! refused, never stored and ignored.
 
-use super::FieldError;
+use super::{FieldError, mask};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -90,6 +90,9 @@ pub struct Policy {
     pub paused: bool,
     /// The closed set of reason codes.
     pub reason_codes: Vec<String>,
+    /// Payload fields that are shown only when a reviewer reveals them: dotted
+    /// paths, as [`mask`](super::mask) reads them.
+    pub masked_fields: Vec<String>,
 }
 
 impl Default for Policy {
@@ -111,12 +114,13 @@ impl Default for Policy {
             may_refuse: true,
             paused: false,
             reason_codes: DEFAULT_REASON_CODES.map(str::to_owned).to_vec(),
+            masked_fields: Vec::new(),
         }
     }
 }
 
 /// Names of all settings, in the order they are shown.
-pub const SETTINGS: [&str; 16] = [
+pub const SETTINGS: [&str; 17] = [
     "lease_seconds",
     "max_attempt_seconds",
     "max_attempts",
@@ -133,6 +137,7 @@ pub const SETTINGS: [&str; 16] = [
     "may_refuse",
     "paused",
     "reason_codes",
+    "masked_fields",
 ];
 
 /// Where a value in force comes from.
@@ -216,6 +221,14 @@ impl Policy {
     }
 }
 
+impl KindPolicy {
+    /// The payload fields that are masked.
+    pub fn masked_fields(&self) -> Vec<String> {
+        let list = self.settings.get("masked_fields").and_then(|shown| shown.value.as_array());
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+}
+
 /// The overrides after `change`, made by `by` at `at`.
 pub fn merged(mut overrides: Overrides, change: &Change, by: &str, at: DateTime<Utc>) -> Overrides {
     for (name, value) in change {
@@ -262,6 +275,7 @@ fn checked(name: &str, value: &Value) -> Result<Value, FieldError> {
         "jitter" => one_of(name, value, &["full", "none", "equal", "additive"]),
         "on_cutoff" => one_of(name, value, &["dead_letter", "drop"]),
         "reason_codes" => codes(name, value),
+        "masked_fields" => paths(name, value),
         _ if value.is_boolean() => Ok(value.clone()),
         _ => Err(FieldError::new(name, "must be true or false")),
     }
@@ -302,6 +316,23 @@ fn codes(name: &str, value: &Value) -> Result<Value, FieldError> {
     Ok(value.clone())
 }
 
+fn paths(name: &str, value: &Value) -> Result<Value, FieldError> {
+    let rule = format!(
+        "must be a list of at most {} different paths such as customer.iban or lines.*.account",
+        mask::MAX_FIELDS
+    );
+    let paths: Vec<&str> = value
+        .as_array()
+        .and_then(|list| list.iter().map(Value::as_str).collect())
+        .ok_or_else(|| FieldError::new(name, rule.clone()))?;
+    let distinct: std::collections::BTreeSet<_> = paths.iter().collect();
+    if paths.len() > mask::MAX_FIELDS || distinct.len() != paths.len() || paths.iter().any(|path| path.contains('\0')) {
+        return Err(FieldError::new(name, rule));
+    }
+    paths.iter().try_for_each(|path| path.parse::<mask::FieldPath>().map(drop))?;
+    Ok(value.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,6 +361,9 @@ mod tests {
             (json!({"paused": "yes"}), "paused"),
             (json!({"reason_codes": []}), "reason_codes"),
             (json!({"reason_codes": ["A", "A"]}), "reason_codes"),
+            (json!({"masked_fields": ["a..b"]}), "masked_fields"),
+            (json!({"masked_fields": ["a", "a"]}), "masked_fields"),
+            (json!({"masked_fields": "a"}), "masked_fields"),
             (json!({"budgett": 1}), "budgett"),
         ] {
             assert_eq!(change(body.clone()).unwrap_err().field, field, "{body}");

@@ -28,10 +28,16 @@ pub enum Section {
     Policies,
     /// `/audit`
     Audit,
+    /// `/settings`
+    Settings,
+    /// `/account`, which the viewer's name leads to
+    Account,
 }
 
 impl Section {
-    const ALL: [Self; 6] = [Self::Pipeline, Self::DeadLetters, Self::Refusals, Self::Jobs, Self::Policies, Self::Audit];
+    /// Those with a link of their own in the head.
+    const ALL: [Self; 7] =
+        [Self::Pipeline, Self::DeadLetters, Self::Refusals, Self::Jobs, Self::Policies, Self::Audit, Self::Settings];
 
     fn label(self) -> &'static str {
         match self {
@@ -41,6 +47,8 @@ impl Section {
             Self::Jobs => "Jobs",
             Self::Policies => "Policies",
             Self::Audit => "Audit",
+            Self::Settings => "Settings",
+            Self::Account => "Account",
         }
     }
 
@@ -55,13 +63,15 @@ impl Section {
             Self::Jobs => "/jobs".to_owned(),
             Self::Policies => "/policies".to_owned(),
             Self::Audit => "/audit".to_owned(),
+            Self::Settings => "/settings".to_owned(),
+            Self::Account => "/account".to_owned(),
         }
     }
 
     /// Who sees it in the head; the page itself checks again.
     fn role(self) -> Role {
         match self {
-            Self::Audit => Role::Admin,
+            Self::Audit | Self::Settings => Role::Admin,
             _ => Role::OnCall,
         }
     }
@@ -156,7 +166,7 @@ pub fn head(current: Section, viewer: &Viewer, unresolved: Option<i64>) -> impl 
             <b class="brand">"Drainboard"</b>
             <nav aria-label="Pages">{links}</nav>
             <form class="who" method="post" action="/logout">
-                <span>{viewer.name.clone()}" · "{viewer.role.as_str()}</span>
+                <span><a href="/account">{viewer.name.clone()}</a>" · "{viewer.role.as_str()}</span>
                 <button>"Log out"</button>
             </form>
         </header>

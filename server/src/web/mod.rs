@@ -4,28 +4,45 @@
 //! is in the part.
 
 pub mod detach;
+pub mod endpoint;
 pub mod headers;
 pub mod pages;
 pub mod problem;
+pub mod refusals;
 pub mod same_origin;
+pub mod shown_once;
 
+use crate::auth::throttle::Throttle;
 use crate::state::AppState;
 use crate::{auth, forms, live, site, worker_api};
-use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::{Extension, Router};
+use endpoint::routed;
+use http::Method;
 use tower_http::compression::CompressionLayer;
+
+/// Every route there is, as method and path: the lists that [`router`] is made
+/// of. The permission table fails until it has them all.
+pub fn routes() -> Vec<(Method, String)> {
+    let lists = [auth::endpoints(), forms::endpoints(), live::endpoints(), worker_api::endpoints()];
+    let listed = lists.into_iter().flatten().map(|endpoint| (endpoint.method, endpoint.path.to_owned()));
+    let read = pages::paths().into_iter().chain(site::PATHS.map(str::to_owned));
+    listed.chain(read.map(|path| (Method::GET, path))).collect()
+}
 
 /// The whole server as a router.
 pub fn router(state: AppState) -> Router {
     // Streams stay outside of compression: a compressor holds events back.
-    let streams = live::router().with_state(state.clone());
+    let streams = routed(live::endpoints()).with_state(state.clone());
     let pages = pages::router(&state);
     let people = Router::new()
-        .merge(auth::router())
-        .merge(forms::router())
+        .merge(routed(auth::endpoints()))
+        .merge(routed(forms::endpoints()))
         .with_state(state.clone())
+        .layer(Extension(Throttle::default()))
         .layer(from_fn_with_state(pages.clone(), pages::show_problem))
         .merge(pages)
+        .layer(from_fn_with_state(state.clone(), refusals::keep))
         .layer(CompressionLayer::new())
         .merge(streams)
         .layer(same_origin::layer())

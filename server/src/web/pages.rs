@@ -4,14 +4,14 @@
 use super::headers::CspNonce;
 use super::problem::{Problem, ShownOn};
 use crate::auth::secret::Secret;
-use crate::auth::session::{find_viewer, to_sign_in};
+use crate::auth::session::{find_viewer, session_sha256, to_sign_in};
 use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
-use app::api::{FailureReport, FormKeys, status_of};
+use app::api::{CurrentSession, FailureReport, FormKeys, Once, status_of};
 use app::error::{AppError, StoreError};
-use app::model::people::Viewer;
+use app::model::people::{Viewer, session_id};
 use app::shell::{SiteAssets, shell};
 use axum::Router;
 use axum::body::Body;
@@ -32,7 +32,7 @@ use tower::ServiceExt as _;
 pub use app::islands::panel_html;
 
 /// Pages that a person needs before they are signed in. They show no data.
-const OPEN_PAGES: [&str; 2] = ["/login", "/setup"];
+const OPEN_PAGES: [&str; 3] = ["/login", "/setup", "/password"];
 
 /// The addresses of all pages, as the router writes them (`/jobs/{id}`).
 pub fn paths() -> Vec<String> {
@@ -62,6 +62,8 @@ fn provide(state: &AppState) {
     provide_context(state.store.clone());
     provide_context(state.panel.clone());
     provide_context(extensions.get::<Viewer>().cloned());
+    provide_context(extensions.get::<Once>().cloned());
+    provide_context(extensions.get::<CurrentSession>().cloned());
     provide_context(FormKeys(Arc::new(|| Secret::random().expose().to_owned())));
     provide_context(failure_report());
     if let Some(CspNonce(nonce)) = extensions.get() {
@@ -92,6 +94,9 @@ async fn gate(State(state): State<AppState>, mut request: Request, next: Next) -
     match find_viewer(&state, request.headers()).await {
         Ok(Some(viewer)) => {
             request.extensions_mut().insert(viewer);
+            if let Some(session) = session_sha256(request.headers(), &state.config) {
+                request.extensions_mut().insert(CurrentSession(session_id(&session).to_owned()));
+            }
             next.run(request).await
         }
         Ok(None) if is_open => next.run(request).await,
@@ -114,6 +119,9 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
     };
     let mut page_request = page_request;
     *page_request.uri_mut() = uri;
+    if let Some(once) = answer.extensions().get::<Once>() {
+        page_request.extensions_mut().insert(once.clone());
+    }
     let Ok(mut page) = pages.oneshot(page_request).await;
     if page.status() != StatusCode::OK {
         return answer;

@@ -12,8 +12,10 @@ mod bad_input;
 mod faults;
 mod jobs;
 mod letters;
+mod masking;
 mod monitors;
 mod names;
+mod permission_table;
 mod policies;
 mod text;
 mod verdict;
@@ -21,12 +23,13 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 10] = [
+    let topics: [fn() -> Vec<Trial>; 11] = [
         access::trials,
         bad_input::trials,
         faults::trials,
         jobs::trials,
         letters::trials,
+        masking::trials,
         monitors::trials,
         names::trials,
         policies::trials,

@@ -8,6 +8,7 @@ mod cross_site;
 mod demo;
 mod forms;
 mod live;
+mod people;
 mod set_up;
 mod shut_down;
 mod sign_in;

@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accounts;
 mod audit;
 mod claim;
 mod enqueue;
@@ -29,7 +30,8 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 17] = [
+    let topics: [fn() -> Vec<Trial>; 18] = [
+        accounts::trials,
         audit::trials,
         enqueue::trials,
         claim::trials,

@@ -62,6 +62,10 @@ impl PeopleStore for PostgresStore {
         self.pages_answer(users::list(&self.pages, after, limit)).await
     }
 
+    async fn find_person(&self, name: &str) -> Stored<Option<Person>> {
+        self.pages_answer(users::find_person(&self.pages, name)).await
+    }
+
     async fn invite_user(&self, name: &Name, role: Role, link_sha256: &str, actor: &Actor) -> Stored<UserId> {
         self.pages_answer(users::invite(&self.pages, name.as_str(), role, link_sha256, actor)).await
     }
@@ -70,7 +74,7 @@ impl PeopleStore for PostgresStore {
         self.pages_answer(users::replace_link(&self.pages, name, link_sha256, actor)).await
     }
 
-    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<UserId> {
+    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<Viewer> {
         self.pages_answer(users::use_link(&self.pages, link_sha256, password_hash, sender)).await
     }
 

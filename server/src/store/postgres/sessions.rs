@@ -99,7 +99,7 @@ pub(super) async fn revoke(pool: &PgPool, user: &str, session_id: Option<&str>, 
     let mut tx = super::begin(pool).await?;
     let ended = sqlx::query(
         "DELETE FROM sessions WHERE user_id = (SELECT id FROM users WHERE name = $1) \
-             AND ($2::text IS NULL OR left(session_sha256, length($2)) = $2)",
+             AND ($2::text IS NULL OR left(session_sha256, 16) = $2)",
     )
     .bind(user)
     .bind(session_id)

@@ -8,7 +8,7 @@ use crate::store::fault::{Fault, Tried, is_duplicate};
 use crate::store::rows::{StoredPerson, StoredUser, role};
 use app::error::StoreError;
 use app::model::ids::UserId;
-use app::model::people::{Actor, Person, Role, SET_UP_LINK_HOURS, User};
+use app::model::people::{Actor, Person, Role, SET_UP_LINK_HOURS, User, Viewer};
 use sqlx::PgPool;
 
 pub(super) async fn count_users(pool: &PgPool) -> Tried<i64> {
@@ -38,22 +38,37 @@ pub(super) async fn add_user(
     Ok(id)
 }
 
-/// Users with what a list says about each.
-pub(super) async fn list(pool: &PgPool, after: Option<&str>, limit: u32) -> Tried<Vec<Person>> {
-    let rows: Vec<StoredPerson> = sqlx::query_as(
+/// Users with what a [`StoredPerson`] says about each.
+macro_rules! person_query {
+    () => {
         "SELECT u.name, u.role, u.disabled, u.password_hash <> '' AS has_password, u.created_at, \
              (SELECT l.expires_at FROM set_up_links l WHERE l.user_id = u.id \
                   AND l.expires_at > statement_timestamp()) AS link_expires_at, \
              (SELECT count(*) FROM sessions s WHERE s.user_id = u.id \
                   AND s.last_active_at > statement_timestamp() - interval '30 minutes' \
                   AND s.created_at > statement_timestamp() - interval '12 hours') AS sessions \
-         FROM users u WHERE u.name > $1 ORDER BY u.name LIMIT $2",
-    )
-    .bind(after.unwrap_or_default())
-    .bind(i64::from(limit))
-    .fetch_all(&mut *super::acquire(pool).await?)
-    .await?;
+         FROM users u"
+    };
+}
+
+/// Users by name.
+pub(super) async fn list(pool: &PgPool, after: Option<&str>, limit: u32) -> Tried<Vec<Person>> {
+    let rows: Vec<StoredPerson> =
+        sqlx::query_as(concat!(person_query!(), " WHERE u.name > $1 ORDER BY u.name LIMIT $2"))
+            .bind(after.unwrap_or_default())
+            .bind(i64::from(limit))
+            .fetch_all(&mut *super::acquire(pool).await?)
+            .await?;
     rows.into_iter().map(StoredPerson::person).collect()
+}
+
+/// One user.
+pub(super) async fn find_person(pool: &PgPool, name: &str) -> Tried<Option<Person>> {
+    let row: Option<StoredPerson> = sqlx::query_as(concat!(person_query!(), " WHERE u.name = $1"))
+        .bind(name)
+        .fetch_optional(&mut *super::acquire(pool).await?)
+        .await?;
+    row.map(StoredPerson::person).transpose()
 }
 
 pub(super) async fn change_user(
@@ -134,7 +149,7 @@ async fn put_link(tx: &mut Transaction, user: UserId, link_sha256: &str) -> Trie
 }
 
 /// Uses up a link. Whoever deletes it first has used it; the other waits and finds nothing.
-pub(super) async fn use_link(pool: &PgPool, link_sha256: &str, password_hash: &str, sender: &Actor) -> Tried<UserId> {
+pub(super) async fn use_link(pool: &PgPool, link_sha256: &str, password_hash: &str, sender: &Actor) -> Tried<Viewer> {
     let mut tx = super::begin(pool).await?;
     let owner: Option<i64> = sqlx::query_scalar(
         "DELETE FROM set_up_links WHERE secret_sha256 = $1 AND expires_at > statement_timestamp() RETURNING user_id",
@@ -151,10 +166,11 @@ pub(super) async fn use_link(pool: &PgPool, link_sha256: &str, password_hash: &s
             .await?;
     let (name, word) = user.ok_or_else(link_conflict)?;
     sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(id).execute(&mut *tx).await?;
-    let actor = Actor { name: name.clone(), role: Some(role(&word)?), ..sender.clone() };
-    audit(&mut tx, &actor, Entry::password_set(&name)).await?;
+    let viewer = Viewer { user_id: UserId(id), name, role: role(&word)? };
+    let actor = Actor { name: viewer.name.clone(), role: Some(viewer.role), ..sender.clone() };
+    audit(&mut tx, &actor, Entry::password_set(&viewer.name)).await?;
     tx.commit().await?;
-    Ok(UserId(id))
+    Ok(viewer)
 }
 
 /// Replaces the password that was checked, and ends the other sessions.

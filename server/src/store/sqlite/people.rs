@@ -61,6 +61,10 @@ impl PeopleStore for SqliteStore {
         Ok(self.read_users(after, limit).await?)
     }
 
+    async fn find_person(&self, name: &str) -> Stored<Option<Person>> {
+        Ok(self.read_person(name).await?)
+    }
+
     async fn invite_user(&self, name: &Name, role: Role, link_sha256: &str, actor: &Actor) -> Stored<UserId> {
         Ok(self.insert_invited(name.as_str(), role, link_sha256, actor).await?)
     }
@@ -69,7 +73,7 @@ impl PeopleStore for SqliteStore {
         Ok(self.replace_link(name, link_sha256, actor).await?)
     }
 
-    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<UserId> {
+    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<Viewer> {
         Ok(self.use_link(link_sha256, password_hash, sender).await?)
     }
 

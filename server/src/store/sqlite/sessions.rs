@@ -128,7 +128,7 @@ impl SqliteStore {
         let mut tx = self.write().await?;
         let ended = sqlx::query(
             "DELETE FROM sessions WHERE user_id = (SELECT id FROM users WHERE name = ?1)
-               AND (?2 IS NULL OR substr(session_sha256, 1, length(?2)) = ?2)",
+               AND (?2 IS NULL OR substr(session_sha256, 1, 16) = ?2)",
         )
         .bind(user)
         .bind(session_id)

@@ -9,8 +9,19 @@ use crate::store::rows::{StoredPerson, StoredUser, role};
 use crate::store::time::At;
 use app::error::StoreError;
 use app::model::ids::UserId;
-use app::model::people::{Actor, Person, Role, SET_UP_LINK_HOURS, User};
+use app::model::people::{Actor, Person, Role, SET_UP_LINK_HOURS, User, Viewer};
 use chrono::TimeDelta;
+
+/// Users with what a [`StoredPerson`] says about each.
+macro_rules! person_query {
+    () => {
+        "SELECT u.name, u.role, u.disabled, u.password_hash <> '' AS has_password, u.created_at,
+           (SELECT l.expires_at FROM set_up_links l WHERE l.user_id = u.id AND l.expires_at > ?1) AS link_expires_at,
+           (SELECT count(*) FROM sessions s WHERE s.user_id = u.id AND s.last_active_at > ?2 AND s.created_at > ?3)
+             AS sessions
+         FROM users u"
+    };
+}
 
 impl SqliteStore {
     pub(super) async fn read_user_count(&self) -> Tried<i64> {
@@ -40,25 +51,26 @@ impl SqliteStore {
         Ok(id)
     }
 
-    /// All users with what a list says about each.
+    /// Users with what a list says about each.
     pub(super) async fn read_users(&self, after: Option<&str>, limit: u32) -> Tried<Vec<Person>> {
+        self.read_people(concat!(person_query!(), " WHERE u.name > ?4 ORDER BY u.name LIMIT ?5"), after, limit).await
+    }
+
+    pub(super) async fn read_person(&self, name: &str) -> Tried<Option<Person>> {
+        Ok(self.read_people(concat!(person_query!(), " WHERE u.name = ?4 LIMIT ?5"), Some(name), 1).await?.pop())
+    }
+
+    async fn read_people(&self, sql: &'static str, name: Option<&str>, limit: u32) -> Tried<Vec<Person>> {
         let mut tx = self.read().await?;
         let now = tx.now;
-        let rows: Vec<StoredPerson> = sqlx::query_as(
-            "SELECT u.name, u.role, u.disabled, u.password_hash <> '' AS has_password, u.created_at,
-               (SELECT l.expires_at FROM set_up_links l WHERE l.user_id = u.id AND l.expires_at > ?3)
-                 AS link_expires_at,
-               (SELECT count(*) FROM sessions s WHERE s.user_id = u.id AND s.last_active_at > ?4 AND s.created_at > ?5)
-                 AS sessions
-             FROM users u WHERE u.name > ?1 ORDER BY u.name LIMIT ?2",
-        )
-        .bind(after.unwrap_or_default())
-        .bind(limit)
-        .bind(At(now))
-        .bind(At(now - super::sessions::IDLE))
-        .bind(At(now - super::sessions::ABSOLUTE))
-        .fetch_all(&mut *tx)
-        .await?;
+        let rows: Vec<StoredPerson> = sqlx::query_as(sql)
+            .bind(At(now))
+            .bind(At(now - super::sessions::IDLE))
+            .bind(At(now - super::sessions::ABSOLUTE))
+            .bind(name.unwrap_or_default())
+            .bind(limit)
+            .fetch_all(&mut *tx)
+            .await?;
         tx.commit().await?;
         rows.into_iter().map(StoredPerson::person).collect()
     }
@@ -118,7 +130,7 @@ impl SqliteStore {
         tx.commit().await
     }
 
-    pub(super) async fn use_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Tried<UserId> {
+    pub(super) async fn use_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Tried<Viewer> {
         let mut tx = self.write().await?;
         let now = At(tx.now);
         let used: Option<(i64, String, String)> = sqlx::query_as(
@@ -136,10 +148,11 @@ impl SqliteStore {
         for sql in ["DELETE FROM set_up_links WHERE user_id = ?1", "DELETE FROM sessions WHERE user_id = ?1"] {
             sqlx::query(sql).bind(id).execute(&mut *tx).await?;
         }
-        let actor = Actor { name: name.clone(), role: Some(role(&word)?), ..sender.clone() };
-        audit(&mut tx, &actor, Entry::password_set(&name)).await?;
+        let viewer = Viewer { user_id: UserId(id), name, role: role(&word)? };
+        let actor = Actor { name: viewer.name.clone(), role: Some(viewer.role), ..sender.clone() };
+        audit(&mut tx, &actor, Entry::password_set(&viewer.name)).await?;
         tx.commit().await?;
-        Ok(UserId(id))
+        Ok(viewer)
     }
 
     pub(super) async fn replace_password(
