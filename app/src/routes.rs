@@ -4,6 +4,7 @@
 //! reads and acts without any script. Filters are in the query string, never
 //! in the path: a kind may be called `..` or `a/b`.
 
+use crate::pages::account::AccountPage;
 use crate::pages::audit::AuditPage;
 use crate::pages::dead_letter::DeadLetterPage;
 use crate::pages::dead_letters::DeadLettersPage;
@@ -11,9 +12,13 @@ use crate::pages::job::JobPage;
 use crate::pages::jobs::JobsPage;
 use crate::pages::login::LoginPage;
 use crate::pages::not_found::NotFoundPage;
+use crate::pages::password::PasswordPage;
 use crate::pages::pipeline::PipelinePage;
 use crate::pages::policies::PoliciesPage;
 use crate::pages::refusals::RefusalsPage;
+use crate::pages::settings::SettingsPage;
+use crate::pages::settings_tokens::SettingsTokensPage;
+use crate::pages::settings_user::SettingsUserPage;
 use crate::pages::setup::SetupPage;
 use leptos::prelude::*;
 use leptos_router::components::{FlatRoutes, Route, Router};
@@ -40,6 +45,11 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
                 <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />
                 <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />
+                <Route path=path!("/settings") view=SettingsPage ssr=SsrMode::Async />
+                <Route path=path!("/settings/user") view=SettingsUserPage ssr=SsrMode::Async />
+                <Route path=path!("/settings/tokens") view=SettingsTokensPage ssr=SsrMode::Async />
+                <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async />
+                <Route path=path!("/password") view=PasswordPage ssr=SsrMode::Async />
                 <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async />
                 <Route path=path!("/setup") view=SetupPage ssr=SsrMode::Async />
             </FlatRoutes>

@@ -7,6 +7,7 @@
 //! `DatabaseError` or `Internal`.
 
 use crate::error::StoreError;
+use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::ids::{JobId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
@@ -17,7 +18,7 @@ use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage};
 use crate::model::name::Name;
 use crate::model::park_rate::{ParkCount, ParkRateQuery};
-use crate::model::people::{Actor, AuditEntry, Role, Scope, Token, User, Viewer};
+use crate::model::people::{Actor, ListedToken, Person, Role, Scope, Session, Token, User, Viewer};
 use crate::model::policy::{Change, KindPolicy};
 use crate::model::reading::Snapshot;
 use crate::model::recovery::{Acted, LetterAct};
@@ -121,12 +122,15 @@ pub trait PolicyStore {
     /// The policies of all kinds, by kind.
     async fn list_policies(&self) -> Stored<Vec<KindPolicy>>;
 
+    /// The policy of one kind.
+    async fn find_policy(&self, kind: &str) -> Stored<Option<KindPolicy>>;
+
     /// Merges a checked change into a kind's policy (the kind comes into being
     /// if it is new); pausing and resuming included. Audited.
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy>;
 }
 
-/// People, sessions, tokens, audit. Hashes only: no secret is stored.
+/// People, sessions, tokens. Hashes only: no secret is stored.
 #[async_trait]
 pub trait PeopleStore {
     /// Whether anybody may sign in yet.
@@ -138,7 +142,9 @@ pub trait PeopleStore {
     /// Adds a user. Fails with `Conflict` if the name is taken. Audited.
     async fn add_user(&self, name: &Name, role: Role, password_hash: &str, actor: &Actor) -> Stored<UserId>;
 
-    /// Changes role or disables; ends the user's sessions. `NotFound`. Audited.
+    /// Changes role or disables; ends the user's sessions. `NotFound`. Fails
+    /// with `Conflict` when a signed-in person would leave no enabled admin;
+    /// whoever holds the database itself can make a new one. Audited.
     async fn change_user(&self, name: &str, role: Option<Role>, disabled: Option<bool>, actor: &Actor) -> Stored<()>;
 
     /// Stores the hash of a one-time set-up secret, replacing an older one.
@@ -164,8 +170,45 @@ pub trait PeopleStore {
     /// than 12 h and the user is not disabled. `touch` counts as activity.
     async fn find_session(&self, session_sha256: &str, touch: bool) -> Stored<Option<Viewer>>;
 
-    /// Ends a session; no error if there is none.
-    async fn end_session(&self, session_sha256: &str) -> Stored<()>;
+    /// Ends a session; no error, and no audit, if there is none. Audited as `sign_out`.
+    async fn end_session(&self, session_sha256: &str, actor: &Actor) -> Stored<()>;
+
+    /// Users by name, those after `after`, at most `limit`.
+    async fn list_users(&self, after: Option<&str>, limit: u32) -> Stored<Vec<Person>>;
+
+    /// One user as the list shows them.
+    async fn find_person(&self, name: &str) -> Stored<Option<Person>>;
+
+    /// Adds a user without a password, with the hash of a set-up link that
+    /// works for [`SET_UP_LINK_HOURS`](crate::model::people::SET_UP_LINK_HOURS).
+    /// `Conflict` if the name is taken. Audited.
+    async fn invite_user(&self, name: &Name, role: Role, link_sha256: &str, actor: &Actor) -> Stored<UserId>;
+
+    /// Gives a user a new set-up link; an older one stops working, a password
+    /// that is there goes on working. `NotFound`. Audited.
+    async fn put_set_up_link(&self, name: &str, link_sha256: &str, actor: &Actor) -> Stored<()>;
+
+    /// Uses up a set-up link: stores the password, ends the user's sessions.
+    /// `Conflict` when the link is wrong, used, too old, or the user disabled.
+    /// Audited under the user's own name, with the sender's address.
+    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<Viewer>;
+
+    /// Replaces the password that was checked (`seen_hash`); ends the user's
+    /// other sessions. `Conflict` if it changed meanwhile. Audited.
+    async fn change_password(
+        &self,
+        user: UserId,
+        seen_hash: &str,
+        password_hash: &str,
+        kept_session_sha256: &str,
+        actor: &Actor,
+    ) -> Stored<()>;
+
+    /// The user's live sessions, the last used first, at most 200.
+    async fn list_sessions(&self, user: &str) -> Stored<Vec<Session>>;
+
+    /// Ends one session of a user, or all; answers how many. Audited if any ended.
+    async fn revoke_sessions(&self, user: &str, session_id: Option<&str>, actor: &Actor) -> Stored<u64>;
 
     /// Adds a token. `Conflict` if the name is taken. Audited.
     async fn add_token(&self, name: &Name, scopes: &[Scope], token_sha256: &str, actor: &Actor) -> Stored<TokenId>;
@@ -173,13 +216,35 @@ pub trait PeopleStore {
     /// The token of that hash, if it is not revoked.
     async fn find_token(&self, token_sha256: &str) -> Stored<Option<Token>>;
 
-    /// The newest audit entries below `before`, at most `limit`.
-    async fn list_audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditEntry>>;
+    /// Tokens by name, those after `after`, at most `limit`; revoked ones too.
+    async fn list_tokens(&self, after: Option<&str>, limit: u32) -> Stored<Vec<ListedToken>>;
+
+    /// Revokes a token for good. `NotFound` if there is none that works. Audited.
+    async fn revoke_token(&self, id: TokenId, actor: &Actor) -> Stored<()>;
+
+    /// The token was used; written down every five minutes at most.
+    async fn record_token_use(&self, id: TokenId) -> Stored<()>;
+}
+
+/// What people did. Every other method that says *audited* writes here, too.
+#[async_trait]
+pub trait AuditStore {
+    /// Keeps what happened without any other change.
+    async fn note(&self, noted: &Noted, actor: &Actor) -> Stored<()>;
+
+    /// The newest entries that fit the filter.
+    async fn list_audit(&self, filter: &AuditFilter) -> Stored<Vec<AuditEntry>>;
+
+    /// Walks the whole chain, at one instant and in bounded memory. A hash in
+    /// `contains`, noted at an earlier check, must be in it.
+    async fn check_audit(&self, contains: Option<&str>) -> Stored<AuditCheck>;
 }
 
 /// All of it, object-safe.
 #[async_trait]
-pub trait Store: QueueStore + PanelStore + LetterStore + PolicyStore + PeopleStore + Send + Sync + 'static {
+pub trait Store:
+    QueueStore + PanelStore + LetterStore + PolicyStore + PeopleStore + AuditStore + Send + Sync + 'static
+{
     /// Whether the database answers, and everything of ours is in it.
     async fn ping(&self) -> Stored<()>;
 

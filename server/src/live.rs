@@ -7,17 +7,16 @@
 
 use crate::auth::session::{SignedIn, look_up, session_sha256};
 use crate::state::AppState;
+use crate::web::endpoint::Endpoint;
 use crate::web::pages::panel_html;
 use crate::web::problem::Problem;
 use app::error::StoreError;
 use app::model::people::Role;
 use app::model::reading::Snapshot;
 use app::store::Stored;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{Html, IntoResponse as _, Response};
-use axum::routing::get;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -37,7 +36,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// A watcher that takes nothing for so long is gone.
 const STUCK: Duration = Duration::from_secs(60);
 /// How soon a log-out or demotion ends an open stream.
-const SESSION_CHECK: Duration = Duration::from_secs(2);
+///
+/// Asked of the database, so that it holds on every server: within a second.
+const SESSION_CHECK: Duration = Duration::from_millis(700);
 /// An open page is activity; told to the database this often, since it lets a
 /// session live 30 minutes without.
 const ACTIVITY: Duration = Duration::from_secs(60);
@@ -86,9 +87,9 @@ impl Live {
     }
 }
 
-/// `GET /live`, `GET /live/panel`.
-pub fn router() -> Router<AppState> {
-    Router::new().route("/live", get(stream)).route("/live/panel", get(panel_once))
+/// The stream, and its panel once.
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![Endpoint::get("/live", stream), Endpoint::get("/live/panel", panel_once)]
 }
 
 async fn sample(state: AppState) {

@@ -70,15 +70,16 @@ pub fn asset(logical: &str) -> &'static str {
     FILES.iter().find(|file| file.logical == logical).map_or("/site/missing", |file| file.url)
 }
 
-/// `/site/{file}`, `/favicon.svg` and `/robots.txt`; GET and HEAD, open to all.
+/// Where they are, open to all.
+pub const PATHS: [&str; 3] = ["/site/{file}", "/favicon.svg", "/robots.txt"];
+
+/// The files; GET and HEAD.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    let [files, favicon, robots] = PATHS;
     Router::new()
-        .route(
-            "/site/{file}",
-            get(|Path(name): Path<String>, headers: HeaderMap| async move { serve(FILES, &name, &headers) }),
-        )
-        .route("/favicon.svg", get(|| async { plain("favicon.svg", FAVICON) }))
-        .route("/robots.txt", get(|| async { plain("robots.txt", ROBOTS) }))
+        .route(files, get(|Path(name): Path<String>, headers: HeaderMap| async move { serve(FILES, &name, &headers) }))
+        .route(favicon, get(|| async { plain("favicon.svg", FAVICON) }))
+        .route(robots, get(|| async { plain("robots.txt", ROBOTS) }))
 }
 
 /// Answers with the smallest encoding of a file that the client takes.

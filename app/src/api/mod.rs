@@ -3,18 +3,22 @@
 //!
 //! Must not render anything and must not decide anything about data.
 
+pub mod once;
 pub mod request;
 
 use crate::error::{AppError, StoreError};
+use crate::model::job::RawJson;
+use crate::model::mask::masked;
 use crate::model::people::{Role, Viewer};
 use crate::panel::PanelView;
-use crate::store::Store;
+use crate::store::{Store, Stored};
 use http::StatusCode;
 use leptos::prelude::use_context;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use once::{CurrentSession, Once};
 pub use request::Request;
 
 /// Makes one-time idempotency keys for forms: a form pressed twice acts once.
@@ -134,4 +138,31 @@ pub fn permit(role: Role) -> Result<Access, AppError> {
     let panel = use_context::<PanelSource>().ok_or(AppError::Internal)?;
     let is_away = use_context::<DatabaseAway>().is_some();
     Ok(Access { store, viewer, panel, is_away })
+}
+
+/// The payload fields of `kind` that are masked. A kind that is gone masks none.
+///
+/// # Errors
+/// As the store.
+pub async fn masked_fields(store: &dyn Store, kind: &str) -> Stored<Vec<String>> {
+    Ok(store.find_policy(kind).await?.map(|policy| policy.masked_fields()).unwrap_or_default())
+}
+
+impl Access {
+    /// Puts the kind's masks on a payload of `subject`, but for the fields that
+    /// this very answer reveals; answers which fields are hidden.
+    ///
+    /// # Errors
+    /// As the store.
+    pub async fn mask(&self, kind: &str, subject: &str, payload: &mut Option<RawJson>) -> Stored<Vec<String>> {
+        let revealed = if self.viewer.may(Role::Reviewer) { Once::revealed(subject) } else { Vec::new() };
+        let Some(json) = payload else {
+            return Ok(Vec::new());
+        };
+        let mut fields = masked_fields(&*self.store, kind).await?;
+        fields.retain(|field| !revealed.contains(field));
+        let masked = masked(json, &fields);
+        *json = masked.payload;
+        Ok(masked.hidden)
+    }
 }

@@ -16,6 +16,8 @@ pub mod name;
 pub mod pager;
 pub mod panel;
 pub mod preview;
+pub mod reveal;
+pub mod sessions;
 pub mod sparkline;
 pub mod state_mark;
 pub mod triage_help;

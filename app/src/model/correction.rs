@@ -4,10 +4,9 @@
 use super::FieldError;
 use super::job::RawJson;
 use super::json_tree::{Difference, JsonTree, Path, Step, differences, path_text};
+use super::mask::MARKER;
 use serde_json::{Value, json};
 
-/// What stands in place of a masked field, on pages and in what comes back from them.
-pub const MASK: &str = "•••";
 /// Most changes that are stored with a decision.
 const MAX_DIFFERENCES: usize = 200;
 /// Longest value that is stored in a difference, in characters.
@@ -29,13 +28,13 @@ pub fn with_masked_restored(
     let mut hidden = Vec::new();
     collect_masked(original, &mut Vec::new(), is_masked, &mut hidden);
     for path in hidden {
-        let kept = restored.get(&path).is_none_or(|now| now.as_text().as_deref() == Some(MASK));
+        let kept = restored.get(&path).is_none_or(|now| now.as_text().as_deref() == Some(MARKER));
         if kept && let Some(value) = original.get(&path) {
             put_back(&mut restored, &path, value.clone());
         }
     }
     let orphan = restored.leaves(MAX_LEAVES).into_iter().find(|(path, value)| {
-        value.as_text().as_deref() == Some(MASK) && original.get(path).is_none_or(|was| was != *value)
+        value.as_text().as_deref() == Some(MARKER) && original.get(path).is_none_or(|was| was != *value)
     });
     match orphan {
         None => Ok(restored),
@@ -91,7 +90,7 @@ pub fn stored_differences(before: &JsonTree, after: &JsonTree, is_masked: &dyn F
 fn shown(difference: &Difference, is_masked: &dyn Fn(&[Step]) -> bool) -> Value {
     let is_hidden = (1..=difference.path.len()).any(|end| is_masked(&difference.path[..end]));
     let value = |tree: &Option<JsonTree>| {
-        tree.as_ref().map(|tree| if is_hidden { MASK.to_owned() } else { hiding(tree, &difference.path, is_masked) })
+        tree.as_ref().map(|tree| if is_hidden { MARKER.to_owned() } else { hiding(tree, &difference.path, is_masked) })
     };
     json!({ "path": path_text(&difference.path), "before": value(&difference.before), "after": value(&difference.after) })
 }
@@ -102,7 +101,7 @@ fn hiding(tree: &JsonTree, at: &[Step], is_masked: &dyn Fn(&[Step]) -> bool) -> 
     let mut hidden = Vec::new();
     collect_masked(tree, &mut at.to_vec(), is_masked, &mut hidden);
     for path in hidden {
-        shown.set(&path[at.len()..], JsonTree::string(MASK));
+        shown.set(&path[at.len()..], JsonTree::string(MARKER));
     }
     super::text::preview(shown.to_json().as_str(), MAX_VALUE_CHARACTERS)
 }

@@ -4,6 +4,8 @@
 //! that one thousands of times a second and never look at these.
 
 use super::customer_notice::{DEFAULT_RECIPIENT_FIELDS, NoticeTemplate, default_templates};
+use super::json_tree::Step;
+use super::mask::FieldPath;
 use super::policy::Overrides;
 use super::workflow::{WorkflowRule, built_in};
 use serde::de::DeserializeOwned;
@@ -18,6 +20,8 @@ pub struct LetterPolicy {
     pub notice_templates: Vec<NoticeTemplate>,
     /// Payload fields, as dotted paths, that may name who is told.
     pub recipient_fields: Vec<String>,
+    /// Payload fields, as dotted paths, that are masked.
+    pub masked_fields: Vec<String>,
 }
 
 impl Default for LetterPolicy {
@@ -26,6 +30,7 @@ impl Default for LetterPolicy {
             workflow: built_in(),
             notice_templates: default_templates(),
             recipient_fields: DEFAULT_RECIPIENT_FIELDS.map(str::to_owned).to_vec(),
+            masked_fields: Vec::new(),
         }
     }
 }
@@ -38,12 +43,18 @@ impl LetterPolicy {
             workflow: set(overrides, "workflow").unwrap_or(defaults.workflow),
             notice_templates: set(overrides, "notice_templates").unwrap_or(defaults.notice_templates),
             recipient_fields: set(overrides, "recipient_fields").unwrap_or(defaults.recipient_fields),
+            masked_fields: set(overrides, "masked_fields").unwrap_or(defaults.masked_fields),
         }
     }
 
-    /// Every setting with its default, by name.
+    /// Whether the value at that place of a payload is masked.
+    pub fn is_masked(&self, place: &[Step]) -> bool {
+        self.masked_fields.iter().filter_map(|field| field.parse::<FieldPath>().ok()).any(|field| field.is_at(place))
+    }
+
+    /// Every setting that is a letter's alone with its default, by name.
     pub fn defaults() -> Map<String, Value> {
-        let Self { workflow, notice_templates, recipient_fields } = Self::default();
+        let Self { workflow, notice_templates, recipient_fields, masked_fields: _ } = Self::default();
         Map::from_iter([
             ("workflow".to_owned(), json!(workflow)),
             ("notice_templates".to_owned(), json!(notice_templates)),

@@ -4,6 +4,7 @@
 //! the pages and the tests all use the very same rule.
 
 pub mod age;
+pub mod audit;
 pub mod classify;
 pub mod correction;
 pub mod customer_notice;
@@ -17,6 +18,7 @@ pub mod letter_export;
 pub mod letter_filter;
 pub mod letter_group;
 pub mod letter_policy;
+pub mod mask;
 pub mod name;
 pub mod park_rate;
 pub mod people;

@@ -87,7 +87,7 @@ pub struct User {
     pub name: String,
     /// What they may do.
     pub role: Role,
-    /// argon2id, in PHC form.
+    /// argon2id, in PHC form; empty until they chose a password.
     pub password_hash: String,
     /// Set when they may no longer sign in.
     pub disabled: bool,
@@ -120,6 +120,8 @@ pub struct Token {
     pub name: String,
     /// What it may do.
     pub scopes: Vec<Scope>,
+    /// Whether its last use was written down too long ago to be shown as its last.
+    pub is_use_stale: bool,
 }
 
 /// Who acts, for the audit.
@@ -131,23 +133,68 @@ pub struct Actor {
     pub address: Option<String>,
     /// With what.
     pub user_agent: Option<String>,
+    /// What they may do, if a signed-in person acts.
+    pub role: Option<Role>,
 }
 
-/// One audited act.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AuditEntry {
-    /// Its number, without gaps.
-    pub seq: i64,
-    /// When.
-    pub at: DateTime<Utc>,
-    /// Who.
-    pub actor: String,
-    /// What, such as `approve_and_replay` or `user_add`.
-    pub action: String,
-    /// On what, such as `dead_letter 12`.
-    pub subject: String,
-    /// Further facts, as JSON.
-    pub details: Option<String>,
-    /// From where.
-    pub address: Option<String>,
+/// A person as the list of users shows them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Person {
+    /// Unique name.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+    /// Set when they may not sign in.
+    pub disabled: bool,
+    /// Whether they have chosen a password yet.
+    pub has_password: bool,
+    /// When they were added.
+    pub created_at: DateTime<Utc>,
+    /// Until when their set-up link works, if they have one that does.
+    pub link_expires_at: Option<DateTime<Utc>>,
+    /// Their live sessions.
+    pub sessions: i64,
 }
+
+/// A live session, as its owner and admins see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// Names it among its owner's; useless for signing in.
+    pub id: String,
+    /// When it began.
+    pub created_at: DateTime<Utc>,
+    /// When it was last used.
+    pub last_active_at: DateTime<Utc>,
+    /// From where it began.
+    pub address: Option<String>,
+    /// With what.
+    pub user_agent: Option<String>,
+}
+
+/// Characters of a session's hash that name it.
+const SESSION_ID_CHARACTERS: usize = 16;
+
+/// What names a session, out of its hash.
+pub fn session_id(session_sha256: &str) -> &str {
+    session_sha256.get(..SESSION_ID_CHARACTERS).unwrap_or(session_sha256)
+}
+
+/// A token as the list of tokens shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedToken {
+    /// Id.
+    pub id: TokenId,
+    /// Unique name.
+    pub name: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it was last used, to five minutes.
+    pub last_used_at: Option<DateTime<Utc>>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+/// How long a set-up link works, in hours.
+pub const SET_UP_LINK_HOURS: u32 = 24;

@@ -4,7 +4,7 @@
 //! refused, never stored and ignored.
 
 use super::letter_policy::LetterPolicy;
-use super::{FieldError, customer_notice, workflow};
+use super::{FieldError, customer_notice, mask, workflow};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -91,6 +91,9 @@ pub struct Policy {
     pub paused: bool,
     /// The closed set of reason codes.
     pub reason_codes: Vec<String>,
+    /// Payload fields that are shown only when a reviewer reveals them: dotted
+    /// paths, as [`mask`](super::mask) reads them.
+    pub masked_fields: Vec<String>,
 }
 
 impl Default for Policy {
@@ -112,12 +115,13 @@ impl Default for Policy {
             may_refuse: true,
             paused: false,
             reason_codes: DEFAULT_REASON_CODES.map(str::to_owned).to_vec(),
+            masked_fields: Vec::new(),
         }
     }
 }
 
 /// Names of all settings, in the order they are shown.
-pub const SETTINGS: [&str; 19] = [
+pub const SETTINGS: [&str; 20] = [
     "lease_seconds",
     "max_attempt_seconds",
     "max_attempts",
@@ -137,6 +141,7 @@ pub const SETTINGS: [&str; 19] = [
     "workflow",
     "notice_templates",
     "recipient_fields",
+    "masked_fields",
 ];
 
 /// Where a value in force comes from.
@@ -221,6 +226,14 @@ impl Policy {
     }
 }
 
+impl KindPolicy {
+    /// The payload fields that are masked.
+    pub fn masked_fields(&self) -> Vec<String> {
+        let list = self.settings.get("masked_fields").and_then(|shown| shown.value.as_array());
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+}
+
 /// The overrides after `change`, made by `by` at `at`.
 pub fn merged(mut overrides: Overrides, change: &Change, by: &str, at: DateTime<Utc>) -> Overrides {
     for (name, value) in change {
@@ -270,6 +283,7 @@ fn checked(name: &str, value: &Value) -> Result<Value, FieldError> {
         "workflow" => workflow::checked(name, value),
         "notice_templates" => customer_notice::checked_templates(name, value),
         "recipient_fields" => customer_notice::checked_recipient_fields(name, value),
+        "masked_fields" => paths(name, value),
         _ if value.is_boolean() => Ok(value.clone()),
         _ => Err(FieldError::new(name, "must be true or false")),
     }
@@ -310,6 +324,23 @@ fn codes(name: &str, value: &Value) -> Result<Value, FieldError> {
     Ok(value.clone())
 }
 
+fn paths(name: &str, value: &Value) -> Result<Value, FieldError> {
+    let rule = format!(
+        "must be a list of at most {} different paths such as customer.iban or lines.*.account",
+        mask::MAX_FIELDS
+    );
+    let paths: Vec<&str> = value
+        .as_array()
+        .and_then(|list| list.iter().map(Value::as_str).collect())
+        .ok_or_else(|| FieldError::new(name, rule.clone()))?;
+    let distinct: std::collections::BTreeSet<_> = paths.iter().collect();
+    if paths.len() > mask::MAX_FIELDS || distinct.len() != paths.len() || paths.iter().any(|path| path.contains('\0')) {
+        return Err(FieldError::new(name, rule));
+    }
+    paths.iter().try_for_each(|path| path.parse::<mask::FieldPath>().map(drop))?;
+    Ok(value.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,6 +370,9 @@ mod tests {
             (json!({"paused": "yes"}), "paused"),
             (json!({"reason_codes": []}), "reason_codes"),
             (json!({"reason_codes": ["A", "A"]}), "reason_codes"),
+            (json!({"masked_fields": ["a..b"]}), "masked_fields"),
+            (json!({"masked_fields": ["a", "a"]}), "masked_fields"),
+            (json!({"masked_fields": "a"}), "masked_fields"),
             (json!({"budgett": 1}), "budgett"),
         ] {
             assert_eq!(change(body.clone()).unwrap_err().field, field, "{body}");

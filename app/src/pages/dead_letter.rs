@@ -11,6 +11,7 @@ use crate::components::link;
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::preview::folded;
+use crate::components::reveal::reveal;
 use crate::components::state_mark::{job_word, of_job, of_letter, of_route, state};
 use crate::error::AppError;
 use crate::model::ids::DeadLetterId;
@@ -29,8 +30,10 @@ pub fn DeadLetterPage() -> impl IntoView {
 
 async fn load(access: Access, request: Request) -> Loaded {
     let id = request.id::<DeadLetterId>("dead letter")?;
-    let detail = access.store.find_letter(id).await?.ok_or(AppError::NotFound("dead letter"))?;
-    Ok(contents(&detail, &access.viewer, request.get("show") == Some("all")))
+    let mut detail = access.store.find_letter(id).await?.ok_or(AppError::NotFound("dead letter"))?;
+    let hidden = access.mask(&detail.letter.kind, &format!("dead_letter {id}"), &mut detail.payload).await?;
+    let whole = contents(&detail, &access.viewer, request.get("show") == Some("all"));
+    Ok(view! { {whole}{reveal(&link::letter(id), &hidden, &access.viewer)} }.into_any())
 }
 
 /// What the page shows of one letter.

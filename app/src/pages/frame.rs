@@ -31,10 +31,16 @@ pub enum Section {
     Policies,
     /// `/audit`
     Audit,
+    /// `/settings`
+    Settings,
+    /// `/account`, which the viewer's name leads to
+    Account,
 }
 
 impl Section {
-    const ALL: [Self; 6] = [Self::Pipeline, Self::DeadLetters, Self::Refusals, Self::Jobs, Self::Policies, Self::Audit];
+    /// Those with a link of their own in the head.
+    const ALL: [Self; 7] =
+        [Self::Pipeline, Self::DeadLetters, Self::Refusals, Self::Jobs, Self::Policies, Self::Audit, Self::Settings];
 
     /// The word in the head.
     pub fn label(self) -> &'static str {
@@ -45,6 +51,8 @@ impl Section {
             Self::Jobs => "Jobs",
             Self::Policies => "Policies",
             Self::Audit => "Audit",
+            Self::Settings => "Settings",
+            Self::Account => "Account",
         }
     }
 
@@ -57,13 +65,15 @@ impl Section {
             Self::Jobs => "/jobs",
             Self::Policies => "/policies",
             Self::Audit => "/audit",
+            Self::Settings => "/settings",
+            Self::Account => "/account",
         }
     }
 
     /// Who sees it in the head; the page itself checks again.
     fn role(self) -> Role {
         match self {
-            Self::Audit => Role::Admin,
+            Self::Audit | Self::Settings => Role::Admin,
             _ => Role::OnCall,
         }
     }
@@ -198,7 +208,7 @@ pub fn head(current: Option<Section>, viewer: &Viewer, unresolved: Option<i64>) 
             <b class="brand">"Drainboard"</b>
             <nav aria-label="Pages">{links}</nav>
             <form class="who" method="post" action="/logout">
-                <span>{name(&viewer.name)}" · "{viewer.role.as_str()}</span>
+                <span><a href="/account">{name(&viewer.name)}</a>" · "{viewer.role.as_str()}</span>
                 <button>"Log out"</button>
             </form>
         </header>

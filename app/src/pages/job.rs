@@ -8,6 +8,7 @@ use crate::components::json_text::{MASKED, text_block};
 use crate::components::link;
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
+use crate::components::reveal::reveal;
 use crate::components::state_mark::{job_word, of_job, state};
 use crate::error::AppError;
 use crate::model::ids::JobId;
@@ -23,13 +24,15 @@ pub fn JobPage() -> impl IntoView {
 
 async fn load(access: Access, request: Request) -> Loaded {
     let id = request.id::<JobId>("job")?;
-    let job = access.store.find_job(id).await?.ok_or(AppError::NotFound("job"))?;
+    let mut job = access.store.find_job(id).await?.ok_or(AppError::NotFound("job"))?;
+    let hidden = access.mask(&job.summary.kind, &format!("job {id}"), &mut job.payload).await?;
     let show_all = request.get("show") == Some("all");
     let may_see = access.viewer.may(Role::Reviewer);
     Ok(view! {
         {facts(&job)}
         <h2>"Attempts"</h2>
         {attempts(&job.attempt_history, job.as_of, None)}
+        {reveal(&link::job(id), &hidden, &access.viewer)}
         {carried(&job, may_see, show_all)}
     }
     .into_any())

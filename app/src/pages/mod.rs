@@ -1,6 +1,7 @@
 //! One file per address. A page reads its address, asks for permission, makes
 //! one call to the store and renders the answer; it decides nothing about data.
 
+pub mod account;
 pub mod audit;
 pub mod dead_letter;
 pub mod dead_letters;
@@ -11,9 +12,13 @@ pub mod jobs;
 pub mod login;
 pub mod not_found;
 pub mod notice;
+pub mod password;
 pub mod pipeline;
 pub mod policies;
 pub mod refusals;
+pub mod settings;
+pub mod settings_tokens;
+pub mod settings_user;
 pub mod setup;
 #[cfg(test)]
 mod tests;

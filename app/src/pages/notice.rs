@@ -47,13 +47,31 @@ pub enum Notice {
     FormRefused,
     /// The role does not allow it.
     Forbidden,
+    /// The user was changed and their sessions ended.
+    UserChanged,
+    /// The last admin cannot be demoted or disabled.
+    LastAdmin,
+    /// The name is taken.
+    NameTaken,
+    /// Sessions were ended.
+    SessionsEnded,
+    /// A token was revoked.
+    TokenRevoked,
+    /// The password was changed.
+    PasswordChanged,
+    /// The current password is wrong.
+    PasswordWrong,
+    /// The set-up link is wrong, used or too old.
+    LinkRefused,
+    /// Masked fields were changed.
+    MasksChanged,
     /// The database is away.
     Unavailable,
 }
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 30] = [
         Self::SignedOut,
         Self::SignInFailed,
         Self::SignInSlowedDown,
@@ -74,6 +92,15 @@ impl Notice {
         Self::TooLarge,
         Self::FormRefused,
         Self::Forbidden,
+        Self::UserChanged,
+        Self::LastAdmin,
+        Self::NameTaken,
+        Self::SessionsEnded,
+        Self::TokenRevoked,
+        Self::PasswordChanged,
+        Self::PasswordWrong,
+        Self::LinkRefused,
+        Self::MasksChanged,
         Self::Unavailable,
     ];
 
@@ -100,6 +127,15 @@ impl Notice {
             Self::TooLarge => "too-large",
             Self::FormRefused => "form-refused",
             Self::Forbidden => "forbidden",
+            Self::UserChanged => "user-changed",
+            Self::LastAdmin => "last-admin",
+            Self::NameTaken => "name-taken",
+            Self::SessionsEnded => "sessions-ended",
+            Self::TokenRevoked => "token-revoked",
+            Self::PasswordChanged => "password-changed",
+            Self::PasswordWrong => "password-wrong",
+            Self::LinkRefused => "link-refused",
+            Self::MasksChanged => "masks-changed",
             Self::Unavailable => "unavailable",
         }
     }
@@ -137,6 +173,17 @@ impl Notice {
             Self::TooLarge => "Nothing was done: the text was larger than the server takes. Shorten it and try again.",
             Self::FormRefused => "Nothing was done: the form was incomplete. Try again from this page.",
             Self::Forbidden => "Nothing was done: your role does not allow it.",
+            Self::UserChanged => "Changed; the user's sessions have ended.",
+            Self::LastAdmin => {
+                "Nothing was changed: this is the last admin who can sign in. Make somebody else an admin first."
+            }
+            Self::NameTaken => "Nothing was stored: this name is taken. Choose another one.",
+            Self::SessionsEnded => "Ended.",
+            Self::TokenRevoked => "Revoked: calls with this token are refused from now on.",
+            Self::PasswordChanged => "Your password is changed, and your other sessions have ended.",
+            Self::PasswordWrong => "Nothing was changed: the current password is wrong.",
+            Self::LinkRefused => "This link is wrong, was used already, or is too old. Ask an admin for a new one.",
+            Self::MasksChanged => "Changed: these fields are masked from now on.",
             Self::Unavailable => "Nothing was done: the database is not available. Try again.",
         }
     }
@@ -154,6 +201,11 @@ impl Notice {
                 | Self::Released
                 | Self::Paused
                 | Self::Resumed
+                | Self::UserChanged
+                | Self::SessionsEnded
+                | Self::TokenRevoked
+                | Self::PasswordChanged
+                | Self::MasksChanged
         )
     }
 }

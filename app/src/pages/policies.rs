@@ -52,6 +52,7 @@ fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
         <section class="policy">
             <h2>{name(&policy.kind)}" "{is_paused.then(|| state(of_kind(KindState::Paused), "paused"))}</h2>
             {viewer.may(Role::Admin).then(|| pause_form(policy.kind.clone(), is_paused))}
+            {viewer.may(Role::Admin).then(|| masks_form(policy.kind.clone(), &policy.masked_fields()))}
             <details>
                 <summary>{said(&summary)}</summary>
                 <div class="scroll" tabindex="0" role="region" aria-label="Settings">
@@ -102,4 +103,23 @@ fn pause_form(kind: String, is_paused: bool) -> impl IntoView {
             <small>{consequence}</small>
         </form>
     }
+}
+
+/// Commas part the fields; a path that holds one is left to the API.
+fn masks_form(kind: String, fields: &[String]) -> Option<impl IntoView + use<>> {
+    if fields.iter().any(|field| field.contains(',')) {
+        return None;
+    }
+    let fields = fields.join(", ");
+    Some(view! {
+        <form class="pause" method="post" action="/kinds/masked-fields">
+            <input type="hidden" name="kind" value=kind />
+            <label>
+                "Masked payload fields "
+                <input name="fields" value=fields maxlength="20000" placeholder="customer.iban, lines.*.account" />
+            </label>
+            <button>"Mask"</button>
+            <small>"Shown as ••• until a reviewer reveals them, which is audited."</small>
+        </form>
+    })
 }

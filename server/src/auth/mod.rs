@@ -3,6 +3,7 @@
 //! Decides who somebody is. What they may do is decided where it is done, by
 //! [`session::SignedIn::must_be`].
 
+pub mod link;
 pub mod password;
 pub mod remembered;
 pub mod secret;
@@ -11,17 +12,14 @@ pub mod set_up;
 pub mod sign_in;
 pub mod throttle;
 
-use crate::state::AppState;
-use axum::Router;
-use axum::routing::post;
-use throttle::Throttle;
+use crate::web::endpoint::Endpoint;
 
-/// `POST /login`, `POST /logout`, `POST /setup`.
-pub fn router() -> Router<AppState> {
-    let throttle = Throttle::default();
-    Router::new()
-        .route("/login", post(sign_in::sign_in))
-        .route("/logout", post(sign_in::sign_out))
-        .route("/setup", post(set_up::set_up))
-        .layer(axum::Extension(throttle))
+/// What needs no session. Wants a [`throttle::Throttle`] among the extensions.
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::post("/login", sign_in::sign_in),
+        Endpoint::post("/logout", sign_in::sign_out),
+        Endpoint::post("/setup", set_up::set_up),
+        Endpoint::post("/password", link::set_password),
+    ]
 }

@@ -108,12 +108,18 @@ impl Sender {
         Self { address, user_agent }
     }
 
+    /// The audit's actor for a signed-in person.
+    pub fn actor_of(&self, viewer: &Viewer) -> Actor {
+        Actor { role: Some(viewer.role), ..self.actor(&viewer.name) }
+    }
+
     /// The audit's actor of that name.
     pub fn actor(&self, name: &str) -> Actor {
         Actor {
             name: name.to_owned(),
             address: self.address.map(|address| address.to_string()),
             user_agent: self.user_agent.clone(),
+            role: None,
         }
     }
 }
@@ -166,7 +172,7 @@ where
         let state = AppState::from_ref(state);
         match find_viewer(&state, &parts.headers).await {
             Ok(Some(viewer)) => {
-                let actor = Sender::of(parts).actor(&viewer.name);
+                let actor = Sender::of(parts).actor_of(&viewer);
                 Ok(Self { viewer, actor })
             }
             Ok(None) => Err(Problem::session_ended()),

@@ -10,6 +10,7 @@ pub mod serve;
 mod token;
 mod user;
 mod verdict;
+mod verify;
 
 pub use database::Database;
 
@@ -50,6 +51,16 @@ enum Command {
     /// Exit code 0 for Running, Idle and a person's Paused; 1 for anything else that was read; 2 when
     /// it could not be read.
     Verdict,
+    /// Check that no audit entry was changed, removed or put in afterwards.
+    ///
+    /// Prints how many entries were checked and the hash of the last one; note it elsewhere, and a
+    /// chain that was made anew as a whole shows, too. Exit code 0 when all fit; 1 with the number of
+    /// the first that does not; 2 when the database could not be read.
+    Verify {
+        /// The hash of an earlier check: it must still be in the chain.
+        #[arg(long, value_name = "HASH")]
+        contains: Option<String>,
+    },
     /// Add and change the people who sign in.
     #[command(subcommand)]
     User(user::Command),
@@ -75,6 +86,7 @@ impl Cli {
             Command::Worker(args) => return crate::demo::worker::run(args).await,
             Command::Migrate => migrate::run(&self.database).await?,
             Command::Verdict => return Ok(verdict::run(&self.database).await),
+            Command::Verify { contains } => return Ok(verify::run(&self.database, contains.as_deref()).await),
             Command::User(command) => command.run(&self.database).await?,
             Command::Token(command) => command.run(&self.database).await?,
             Command::Policy(command) => command.run(&self.database).await?,
@@ -97,5 +109,5 @@ fn log_to_standard_error() {
 
 /// Who acts at the terminal, for the audit.
 fn command_line() -> Actor {
-    Actor { name: "command line".to_owned(), address: None, user_agent: None }
+    Actor { name: "command line".to_owned(), address: None, user_agent: None, role: None }
 }

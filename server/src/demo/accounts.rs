@@ -44,7 +44,7 @@ pub struct Tokens {
 /// Refuses a database that people use, or that holds jobs of anybody else.
 pub async fn prepare(store: &dyn Store) -> anyhow::Result<Tokens> {
     refuse_unless_own(store).await?;
-    let actor = Actor { name: "demo".to_owned(), address: None, user_agent: None };
+    let actor = Actor { name: "demo".to_owned(), address: None, user_agent: None, role: None };
     for account in ACCOUNTS {
         if store.find_user(account.name).await?.is_none() {
             let hash = password::hash(account.password.to_owned()).await?;

@@ -13,17 +13,16 @@ pub use format::Format;
 
 use crate::auth::session::{SignedIn, look_up, session_sha256};
 use crate::state::AppState;
+use crate::web::endpoint::Endpoint;
 use crate::web::problem::Problem;
 use app::api::Request;
 use app::model::letter_export::ExportedLetter;
 use app::model::letter_filter::LetterFilter;
 use app::model::people::Role;
 use app::store::{Store, Stored};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
@@ -48,10 +47,11 @@ const STUCK: Duration = Duration::from_secs(300);
 pub type StillAllowed = Box<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
 
 /// `GET /export/dead-letters.csv` and `.json`, for people.
-pub fn router() -> Router<AppState> {
-    Router::new()
-        .route("/export/dead-letters.csv", get(csv_for_people))
-        .route("/export/dead-letters.json", get(json_for_people))
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::get("/export/dead-letters.csv", csv_for_people),
+        Endpoint::get("/export/dead-letters.json", json_for_people),
+    ]
 }
 
 async fn csv_for_people(

@@ -4,24 +4,40 @@
 //! leads back to a page (303) with a notice; anything else is a
 //! [`Problem`](crate::web::problem::Problem) with its status, and changes nothing.
 
+pub mod account;
 pub mod kinds;
 pub mod letters;
+pub mod reveal;
+pub mod tokens;
+pub mod users;
 
 use crate::auth::session::local_path;
-use crate::state::AppState;
+use crate::web::endpoint::Endpoint;
 use crate::web::problem::with_notice;
 use app::pages::notice::Notice;
-use axum::Router;
 use axum::response::Redirect;
-use axum::routing::post;
 
-/// All forms.
-pub fn router() -> Router<AppState> {
-    // A page that a form's answer became stands on the form's address: loaded
-    // again, that address leads to where the form is.
-    Router::new()
-        .route("/dead-letters/{id}/actions", post(letters::act).get(letters::lead_back))
-        .route("/kinds/pause", post(kinds::pause).get(async || Redirect::to("/policies")))
+/// All forms. A page that a form's answer became stands on the form's address:
+/// loaded again, that address leads to where the form is.
+/// They want a [`Throttle`](crate::auth::throttle::Throttle) among the extensions.
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::post("/dead-letters/{id}/actions", letters::act),
+        Endpoint::get("/dead-letters/{id}/actions", letters::lead_back),
+        Endpoint::post("/dead-letters/{id}/reveal", reveal::of_letter),
+        Endpoint::post("/jobs/{id}/reveal", reveal::of_job),
+        Endpoint::post("/kinds/pause", kinds::pause),
+        Endpoint::get("/kinds/pause", async || Redirect::to("/policies")),
+        Endpoint::post("/kinds/masked-fields", kinds::mask),
+        Endpoint::post("/account/password", account::change_password),
+        Endpoint::post("/account/sessions/end", account::end_sessions),
+        Endpoint::post("/settings/users/add", users::add),
+        Endpoint::post("/settings/users/change", users::change),
+        Endpoint::post("/settings/users/link", users::make_link),
+        Endpoint::post("/settings/users/sessions/end", users::end_sessions),
+        Endpoint::post("/settings/tokens/add", tokens::add),
+        Endpoint::post("/settings/tokens/revoke", tokens::revoke),
+    ]
 }
 
 /// Back to `next`, if it is a page of this site, else to `home`; the page

@@ -9,7 +9,7 @@ use app::model::FieldError;
 use app::model::correction::{stored_differences, with_masked_restored};
 use app::model::customer_notice::{CustomerNotice, NoticeFacts, render};
 use app::model::job::RawJson;
-use app::model::json_tree::JsonTree;
+use app::model::json_tree::{JsonTree, Step};
 use app::model::letter::{DeadLetter, LetterStatus};
 use app::model::letter_policy::LetterPolicy;
 use app::model::recovery::{FOLLOW_UP_DAYS, LetterAct, RecoveryAction, TAKEN_SECONDS};
@@ -149,7 +149,7 @@ fn correct(held: &Held<'_>, act: &LetterAct, plan: &mut ActPlan) -> Result<(), S
     let Some(payload) = &act.payload else { return Ok(()) };
     // A job without a payload (it lies elsewhere) is corrected from nothing.
     let original = held.payload.map_or(JsonTree::Object(Vec::new()), JsonTree::of);
-    let is_masked = |_: &[app::model::json_tree::Step]| false;
+    let is_masked = |place: &[Step]| held.policy.is_masked(place);
     let corrected = with_masked_restored(&original, payload, &is_masked)?;
     if corrected == original {
         return Err(

@@ -1,7 +1,11 @@
 //! The words of the audit. The same whatever the database.
 
+use crate::store::chain::{self, Head};
+use crate::store::rows::StoredAudit;
+use crate::store::time::At;
+use app::model::audit::{Noted, Outcome};
 use app::model::ids::JobId;
-use app::model::people::{Role, Scope};
+use app::model::people::{Actor, Role, Scope};
 use app::model::policy::Change;
 use app::model::recovery::LetterAct;
 use serde_json::{Value, json};
@@ -15,11 +19,55 @@ pub struct Entry {
     pub subject: String,
     /// Further facts, as JSON.
     pub details: Option<String>,
+    /// How it ended.
+    pub outcome: Outcome,
 }
+
+/// Longest subject, in characters: it is in an index, and may come from a stranger.
+const MAX_SUBJECT_CHARACTERS: usize = 250;
 
 impl Entry {
     fn new(action: &'static str, subject: String, details: Option<Value>) -> Self {
-        Self { action, subject, details: details.map(|value| value.to_string()) }
+        let subject = subject.chars().take(MAX_SUBJECT_CHARACTERS).collect();
+        Self { action, subject, details: details.map(|value| value.to_string()), outcome: Outcome::Done }
+    }
+
+    fn ending(self, outcome: Outcome) -> Self {
+        Self { outcome, ..self }
+    }
+
+    /// The row after `head`, by `actor` at `at`, with its hash.
+    pub fn row(self, actor: &Actor, at: At, head: &Head) -> (StoredAudit, String) {
+        let row = StoredAudit {
+            seq: head.seq + 1,
+            at,
+            actor: actor.name.clone(),
+            role: actor.role.map(|role| role.as_str().to_owned()),
+            action: self.action.to_owned(),
+            subject: self.subject,
+            details: self.details,
+            outcome: self.outcome.as_str().to_owned(),
+            address: actor.address.clone(),
+            user_agent: actor.user_agent.clone(),
+        };
+        let hash = chain::hash(&head.hash, &row);
+        (row, hash)
+    }
+
+    /// What happened without any other change.
+    pub fn noted(noted: &Noted) -> Self {
+        match noted {
+            Noted::SignInFailed { user } => Self::new("sign_in", format!("user {user}"), None).ending(Outcome::Failed),
+            Noted::PasswordChangeFailed { user } => {
+                Self::new("password_change", format!("user {user}"), None).ending(Outcome::Failed)
+            }
+            Noted::Refused { method, path } => {
+                Self::new("request", format!("{method} {path}"), None).ending(Outcome::Refused)
+            }
+            Noted::Revealed { subject, fields } => {
+                Self::new("reveal", subject.clone(), Some(json!({ "fields": fields })))
+            }
+        }
     }
 
     /// A person acted on a letter.
@@ -71,6 +119,42 @@ impl Entry {
     /// Somebody signed in.
     pub fn sign_in(name: &str) -> Self {
         Self::new("sign_in", format!("user {name}"), None)
+    }
+
+    /// Somebody signed out, or signed in anew from the same browser.
+    pub fn sign_out(name: &str) -> Self {
+        Self::new("sign_out", format!("user {name}"), None)
+    }
+
+    /// A user was added who will choose a password by link.
+    pub fn user_invite(name: &str, role: Role) -> Self {
+        Self::new("user_invite", format!("user {name}"), Some(json!({ "role": role })))
+    }
+
+    /// A user got a new set-up link.
+    pub fn set_up_link(name: &str) -> Self {
+        Self::new("set_up_link", format!("user {name}"), None)
+    }
+
+    /// A user chose a password by link.
+    pub fn password_set(name: &str) -> Self {
+        Self::new("password_set", format!("user {name}"), None)
+    }
+
+    /// A user changed their password.
+    pub fn password_change(name: &str, ended_sessions: u64) -> Self {
+        Self::new("password_change", format!("user {name}"), Some(json!({ "ended_sessions": ended_sessions })))
+    }
+
+    /// Sessions of a user were ended: one, or all.
+    pub fn session_revoke(name: &str, session: Option<&str>, ended: u64) -> Self {
+        let details = json!({ "session": session.unwrap_or("all"), "ended_sessions": ended });
+        Self::new("session_revoke", format!("user {name}"), Some(details))
+    }
+
+    /// A token was revoked.
+    pub fn token_revoke(name: &str) -> Self {
+        Self::new("token_revoke", format!("token {name}"), None)
     }
 
     /// A token was made.

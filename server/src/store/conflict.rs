@@ -61,6 +61,23 @@ pub fn setup_conflict() -> StoreError {
     StoreError::Conflict("this set-up link is not valid any more: it was used, replaced, or a user exists".to_owned())
 }
 
+/// Why a link to choose a password was refused; the cases are told apart by nobody but us.
+pub fn link_conflict() -> StoreError {
+    StoreError::Conflict("this link is not valid any more: it was used, replaced, or is too old".to_owned())
+}
+
+/// Why the last enabled admin stays what they are.
+pub fn last_admin_conflict(name: &str) -> StoreError {
+    StoreError::Conflict(format!(
+        "{name} is the last admin who can sign in, so nothing was changed: make somebody else an admin first"
+    ))
+}
+
+/// Why a password was not replaced.
+pub fn password_conflict() -> StoreError {
+    StoreError::Conflict("the password was changed meanwhile, so nothing was done: sign in again".to_owned())
+}
+
 /// The time of day, with the date when it was another day.
 fn moment(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     if at.date_naive() == now.date_naive() { clock(at) } else { format!("{} {}", at.date_naive(), clock(at)) }

@@ -2,10 +2,12 @@
 //!
 //! What the databases have in common stands beside them: what ending an attempt
 //! leads to ([`plan`]), when a new job runs ([`schedule`]), what rows mean
-//! ([`rows`]), the words of conflicts and of the audit, and which faults pass.
+//! ([`rows`]), the words of conflicts and of the audit with its [`chain`], and
+//! which faults pass.
 
 pub mod acting;
 pub mod audit;
+pub mod chain;
 pub mod conflict;
 pub mod fault;
 pub mod letter_lists;
@@ -32,7 +34,8 @@ pub(crate) const EVERY_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM kinds) OR EXI
      OR EXISTS (SELECT 1 FROM late_answers) OR EXISTS (SELECT 1 FROM refused_polls) OR EXISTS (SELECT 1 FROM ticks) \
      OR EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM tokens) \
      OR EXISTS (SELECT 1 FROM setup_secret) OR EXISTS (SELECT 1 FROM audit) OR EXISTS (SELECT 1 FROM decisions) \
-     OR EXISTS (SELECT 1 FROM notices) OR EXISTS (SELECT 1 FROM follow_ups) OR EXISTS (SELECT 1 FROM artifacts)";
+     OR EXISTS (SELECT 1 FROM notices) OR EXISTS (SELECT 1 FROM follow_ups) OR EXISTS (SELECT 1 FROM artifacts) \
+     OR EXISTS (SELECT 1 FROM audit_head) OR EXISTS (SELECT 1 FROM set_up_links)";
 
 /// What to do when there is no database of ours at the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

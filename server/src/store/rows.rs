@@ -5,6 +5,7 @@
 
 use crate::store::fault::{Fault, Tried};
 use crate::store::time::{At, time};
+use app::model::audit::AuditEntry;
 use app::model::classify::Category;
 use app::model::customer_notice::CustomerNotice;
 use app::model::ids::{DeadLetterId, JobId, TokenId, UserId};
@@ -13,7 +14,7 @@ use app::model::letter::{
     DeadLetter, DeadLetterDetail, Decision, FollowUp, LetterStatus, OutboxNotice, Replay, Resolution, Route, Taken,
 };
 use app::model::letter_policy::LetterPolicy;
-use app::model::people::{AuditEntry, Role, Scope, Token, User};
+use app::model::people::{ListedToken, Person, Role, Scope, Session, Token, User, session_id};
 use app::model::policy::Overrides;
 use app::model::recovery::RecoveryAction;
 use app::model::workflow::{Parked, recovery_options};
@@ -437,19 +438,95 @@ impl StoredUser {
     }
 }
 
+/// A person as the list of users shows them.
+#[derive(Debug, FromRow)]
+pub struct StoredPerson {
+    pub(super) name: String,
+    pub(super) role: String,
+    pub(super) disabled: bool,
+    pub(super) has_password: bool,
+    pub(super) created_at: At,
+    pub(super) link_expires_at: Option<At>,
+    pub(super) sessions: i64,
+}
+
+impl StoredPerson {
+    /// The person.
+    pub fn person(self) -> Tried<Person> {
+        Ok(Person {
+            role: role(&self.role)?,
+            name: self.name,
+            disabled: self.disabled,
+            has_password: self.has_password,
+            created_at: self.created_at.0,
+            link_expires_at: time(self.link_expires_at),
+            sessions: self.sessions,
+        })
+    }
+}
+
+/// A session, its secret's hash aside.
+#[derive(Debug, FromRow)]
+pub struct StoredSession {
+    pub(super) session_sha256: String,
+    pub(super) created_at: At,
+    pub(super) last_active_at: At,
+    pub(super) address: Option<String>,
+    pub(super) user_agent: Option<String>,
+}
+
+impl StoredSession {
+    /// The session, named by a part of the hash that signs nobody in.
+    pub fn session(self) -> Session {
+        Session {
+            id: session_id(&self.session_sha256).to_owned(),
+            created_at: self.created_at.0,
+            last_active_at: self.last_active_at.0,
+            address: self.address,
+            user_agent: self.user_agent,
+        }
+    }
+}
+
 /// A bearer token.
 #[derive(Debug, FromRow)]
 pub struct StoredToken {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) scopes: String,
+    pub(super) is_use_stale: bool,
 }
 
 impl StoredToken {
     /// The token; a scope this binary does not know gives nothing.
     pub fn token(self) -> Token {
-        let scopes = self.scopes.split(',').filter_map(Scope::from_word).collect();
-        Token { id: TokenId(self.id), name: self.name, scopes }
+        let scopes = scopes(&self.scopes);
+        Token { id: TokenId(self.id), name: self.name, scopes, is_use_stale: self.is_use_stale }
+    }
+}
+
+/// A token as the list of tokens shows it.
+#[derive(Debug, FromRow)]
+pub struct StoredListedToken {
+    pub(super) id: i64,
+    pub(super) name: String,
+    pub(super) scopes: String,
+    pub(super) created_at: At,
+    pub(super) last_used_at: Option<At>,
+    pub(super) revoked_at: Option<At>,
+}
+
+impl StoredListedToken {
+    /// The token.
+    pub fn token(self) -> ListedToken {
+        ListedToken {
+            id: TokenId(self.id),
+            scopes: scopes(&self.scopes),
+            name: self.name,
+            created_at: self.created_at.0,
+            last_used_at: time(self.last_used_at),
+            revoked_at: time(self.revoked_at),
+        }
     }
 }
 
@@ -459,10 +536,13 @@ pub struct StoredAudit {
     pub(super) seq: i64,
     pub(super) at: At,
     pub(super) actor: String,
+    pub(super) role: Option<String>,
     pub(super) action: String,
     pub(super) subject: String,
     pub(super) details: Option<String>,
+    pub(super) outcome: String,
     pub(super) address: Option<String>,
+    pub(super) user_agent: Option<String>,
 }
 
 impl StoredAudit {
@@ -472,12 +552,19 @@ impl StoredAudit {
             seq: self.seq,
             at: self.at.0,
             actor: self.actor,
+            role: self.role,
             action: self.action,
             subject: self.subject,
             details: self.details,
+            outcome: self.outcome,
             address: self.address,
+            user_agent: self.user_agent,
         }
     }
+}
+
+fn scopes(list: &str) -> Vec<Scope> {
+    list.split(',').filter_map(Scope::from_word).collect()
 }
 
 /// Scopes as a column holds them: words in order, with commas.

@@ -4,14 +4,16 @@
 use super::headers::CspNonce;
 use super::problem::{Problem, ShownOn};
 use crate::auth::secret::{Secret, sha256_hex};
-use crate::auth::session::{LOOK_UP, find_viewer, recall_viewer, to_sign_in};
+use crate::auth::session::{LOOK_UP, find_viewer, recall_viewer, session_sha256, to_sign_in};
 use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
-use app::api::{DatabaseAway, FailureReport, FormKeys, PanelSource, SetUpLink, status_of};
+use app::api::{
+    CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, SetUpLink, status_of,
+};
 use app::error::{AppError, StoreError};
-use app::model::people::Viewer;
+use app::model::people::{Viewer, session_id};
 use app::pages::told::Told;
 use app::shell::{SiteAssets, shell};
 use axum::Router;
@@ -36,7 +38,7 @@ use tracing::Instrument as _;
 pub use app::islands::panel_html;
 
 /// Pages that a person needs before they are signed in. They show no data.
-const OPEN_PAGES: [&str; 2] = ["/login", SET_UP_PAGE];
+const OPEN_PAGES: [&str; 3] = ["/login", SET_UP_PAGE, "/password"];
 const SET_UP_PAGE: &str = "/setup";
 /// An address that no page has: its page tells what the server wants told.
 const NO_PAGE: &str = "/told";
@@ -75,6 +77,8 @@ fn provide(state: &AppState) {
     provide_context(state.store.clone());
     provide_context(panel_source(state, extensions.get().copied()));
     provide_context(extensions.get::<Viewer>().cloned());
+    provide_context(extensions.get::<Once>().cloned());
+    provide_context(extensions.get::<CurrentSession>().cloned());
     provide_context(FormKeys(Arc::new(|| Secret::random().expose().to_owned())));
     provide_context(failure_report());
     if let Some(told) = extensions.get::<Told>() {
@@ -138,6 +142,9 @@ async fn gate(State(state): State<AppState>, mut request: Request, next: Next) -
     match find_viewer(&state, request.headers()).await {
         Ok(Some(viewer)) => {
             request.extensions_mut().insert(viewer);
+            if let Some(session) = session_sha256(request.headers(), &state.config) {
+                request.extensions_mut().insert(CurrentSession(session_id(&session).to_owned()));
+            }
             let page = tokio::spawn(next.run(request).in_current_span());
             match timeout(PAGE.saturating_sub(came_at.elapsed()), page).await {
                 Ok(Ok(page)) => page,
@@ -211,18 +218,20 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
     let answer = next.run(request).await;
     let extensions = answer.extensions();
     let shown_on = extensions.get::<ShownOn>().and_then(|ShownOn(page)| page.parse::<Uri>().ok());
-    let Some(told) = extensions.get::<Told>().cloned() else {
-        return answer;
-    };
+    let once = extensions.get::<Once>().cloned();
+    let told = extensions.get::<Told>().cloned();
     let mut attempts = Vec::with_capacity(2);
     if let Some(uri) = shown_on {
         attempts.push((uri, None));
     }
-    attempts.push((Uri::from_static(NO_PAGE), Some(told)));
+    if let Some(told) = told {
+        attempts.push((Uri::from_static(NO_PAGE), Some(told)));
+    }
     for (uri, told) in attempts {
         let mut page_request = Request::from_parts(asking.clone(), Body::empty());
         *page_request.uri_mut() = uri;
         told.map(|told| page_request.extensions_mut().insert(told));
+        once.clone().map(|once| page_request.extensions_mut().insert(once));
         let Ok(mut page) = pages.clone().oneshot(page_request).await;
         if page.status() == StatusCode::OK {
             *page.status_mut() = answer.status();

@@ -70,6 +70,11 @@ impl FromRequestParts<AppState> for Caller {
         let token_sha256 = sha256.clone();
         let found = state.ask(PATIENCE, async move |store| store.find_token(&sha256).await).await?;
         let token = found.ok_or(ApiError::Unauthenticated)?;
+        if token.is_use_stale {
+            // Beside the call: when a token was last used must not slow it or stop it.
+            let (store, id) = (state.store.clone(), token.id);
+            tokio::spawn(async move { store.record_token_use(id).await });
+        }
         Ok(Self { token, token_sha256, sender: Sender::of(parts), came_at })
     }
 }

@@ -18,6 +18,7 @@ pub mod export;
 pub mod health;
 pub mod jobs;
 pub mod layers;
+mod masking;
 pub mod park_rate;
 mod path;
 pub mod pipeline;
@@ -28,11 +29,10 @@ pub mod ticks;
 pub mod verdict;
 
 use crate::state::AppState;
+use crate::web::endpoint::{Endpoint, routed};
 use axum::Router;
-use axum::handler::Handler;
-use axum::http::Method;
 use axum::middleware::from_fn;
-use axum::routing::{MethodFilter, MethodRouter, any, on};
+use axum::routing::any;
 use error::ApiError;
 use std::time::Duration;
 
@@ -40,47 +40,36 @@ use std::time::Duration;
 /// monitor gets its answer in time. Who calls and what they ask for share it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// One call: how it is reached and what answers.
-pub struct Endpoint {
-    /// Method.
-    pub method: Method,
-    /// Path, as the router reads it.
-    pub path: &'static str,
-    route: MethodRouter<AppState>,
-}
-
 /// Every call there is; the router is made from this list alone.
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
-        post("/api/v1/jobs", jobs::enqueue::enqueue_jobs),
-        post("/api/v1/claim", jobs::claim::claim_jobs),
-        post("/api/v1/jobs/{id}/heartbeat", jobs::heartbeat::extend_lease),
-        post("/api/v1/jobs/{id}/done", jobs::done::report_done),
-        post("/api/v1/jobs/{id}/refuse", jobs::refuse::report_refusal),
-        post("/api/v1/jobs/{id}/fail", jobs::fail::report_failure),
-        post("/api/v1/jobs/{id}/cancel", jobs::cancel::cancel_job),
-        get("/api/v1/jobs/{id}", jobs::show::show_job),
-        post("/api/v1/ticks", ticks::record_tick),
-        get("/api/v1/pipeline", pipeline::show_pipeline),
-        get("/api/v1/dead-letters", dead_letters::list::list_dead_letters),
-        get("/api/v1/dead-letters/{id}", dead_letters::show::show_dead_letter),
-        post("/api/v1/dead-letters/{id}/actions", dead_letters::act::act_on_dead_letter),
-        get("/api/v1/export/dead-letters.csv", export::export_csv),
-        get("/api/v1/export/dead-letters.json", export::export_json),
-        get("/api/v1/policies", policies::list::list_policies),
-        put("/api/v1/policies/{*kind}", policies::change::change_policy),
-        get("/api/v1/park-rate", park_rate::count_park_rate),
-        get("/verdict", verdict::show_verdict),
-        get("/healthz", health::show_health),
-        get("/readyz", health::show_readiness),
+        Endpoint::post("/api/v1/jobs", jobs::enqueue::enqueue_jobs),
+        Endpoint::post("/api/v1/claim", jobs::claim::claim_jobs),
+        Endpoint::post("/api/v1/jobs/{id}/heartbeat", jobs::heartbeat::extend_lease),
+        Endpoint::post("/api/v1/jobs/{id}/done", jobs::done::report_done),
+        Endpoint::post("/api/v1/jobs/{id}/refuse", jobs::refuse::report_refusal),
+        Endpoint::post("/api/v1/jobs/{id}/fail", jobs::fail::report_failure),
+        Endpoint::post("/api/v1/jobs/{id}/cancel", jobs::cancel::cancel_job),
+        Endpoint::get("/api/v1/jobs/{id}", jobs::show::show_job),
+        Endpoint::post("/api/v1/ticks", ticks::record_tick),
+        Endpoint::get("/api/v1/pipeline", pipeline::show_pipeline),
+        Endpoint::get("/api/v1/dead-letters", dead_letters::list::list_dead_letters),
+        Endpoint::get("/api/v1/dead-letters/{id}", dead_letters::show::show_dead_letter),
+        Endpoint::post("/api/v1/dead-letters/{id}/actions", dead_letters::act::act_on_dead_letter),
+        Endpoint::get("/api/v1/export/dead-letters.csv", export::export_csv),
+        Endpoint::get("/api/v1/export/dead-letters.json", export::export_json),
+        Endpoint::get("/api/v1/policies", policies::list::list_policies),
+        Endpoint::put("/api/v1/policies/{*kind}", policies::change::change_policy),
+        Endpoint::get("/api/v1/park-rate", park_rate::count_park_rate),
+        Endpoint::get("/verdict", verdict::show_verdict),
+        Endpoint::get("/healthz", health::show_health),
+        Endpoint::get("/readyz", health::show_readiness),
     ]
 }
 
 /// All of it; takes every path under `/api`.
 pub fn router() -> Router<AppState> {
-    endpoints()
-        .into_iter()
-        .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.route))
+    routed(endpoints())
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .route("/api", any(unknown_call))
         .route("/api/", any(unknown_call))
@@ -91,16 +80,4 @@ pub fn router() -> Router<AppState> {
 
 async fn unknown_call() -> ApiError {
     ApiError::NotFound("call; calls are under /api/v1")
-}
-
-fn get<H: Handler<T, AppState>, T: 'static>(path: &'static str, handler: H) -> Endpoint {
-    Endpoint { method: Method::GET, path, route: on(MethodFilter::GET, handler) }
-}
-
-fn post<H: Handler<T, AppState>, T: 'static>(path: &'static str, handler: H) -> Endpoint {
-    Endpoint { method: Method::POST, path, route: on(MethodFilter::POST, handler) }
-}
-
-fn put<H: Handler<T, AppState>, T: 'static>(path: &'static str, handler: H) -> Endpoint {
-    Endpoint { method: Method::PUT, path, route: on(MethodFilter::PUT, handler) }
 }

@@ -55,16 +55,14 @@ impl Client {
 
     /// The same with other settings.
     pub async fn configured(db: &TestDatabase, set: impl FnOnce(&mut Config)) -> Self {
-        for scope in Scope::ALL {
-            add_token(db, scope.as_str(), &[scope], &secret_of(scope)).await;
-        }
-        add_token(db, "all", &Scope::ALL, ALL_SCOPES).await;
-        let mut config = Config::loopback(&db.url);
-        set(&mut config);
-        let state = AppState::new(Arc::clone(&db.store), config);
+        let state = state_of(db, set).await;
         Self { router: worker_api::router().with_state(state) }
     }
 
+    /// The whole server on that database, pages and forms included.
+    pub async fn of_everything(db: &TestDatabase) -> Self {
+        Self { router: drainboard::web::router(state_of(db, |_| {}).await) }
+    }
     /// A request without token and body.
     pub fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
         Call { client: self, method, path: path.into(), headers: Vec::new(), body: Bytes::new() }
@@ -131,6 +129,16 @@ impl Client {
     }
 }
 
+async fn state_of(db: &TestDatabase, set: impl FnOnce(&mut Config)) -> AppState {
+    for scope in Scope::ALL {
+        add_token(db, scope.as_str(), &[scope], &secret_of(scope)).await;
+    }
+    add_token(db, "all", &Scope::ALL, ALL_SCOPES).await;
+    let mut config = Config::loopback(&db.url);
+    set(&mut config);
+    AppState::new(Arc::clone(&db.store), config)
+}
+
 async fn add_token(db: &TestDatabase, token: &str, scopes: &[Scope], secret: &str) {
     db.store.add_token(&name(token), scopes, &sha256_hex(secret), &actor("mila")).await.unwrap();
 }
@@ -152,6 +160,19 @@ impl Call<'_> {
     pub fn bytes(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
+    }
+
+    pub fn form(self, fields: &[(&str, &str)]) -> Self {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.header("content-type", "application/x-www-form-urlencoded").bytes(body)
+    }
+
+    /// Sends it and leaves the body unread: a stream has no end.
+    pub async fn status_and_location(self) -> (u16, String) {
+        let router = self.client.router.clone();
+        let response = router.oneshot(self.request()).await.unwrap();
+        let location = response.headers().get(header::LOCATION).map(|to| to.to_str().unwrap().to_owned());
+        (response.status().as_u16(), location.unwrap_or_default())
     }
 
     /// The request as it goes out.

@@ -13,9 +13,11 @@ mod export;
 mod faults;
 mod jobs;
 mod letters;
+mod masking;
 mod monitors;
 mod names;
 mod pages;
+mod permission_table;
 mod policies;
 mod text;
 mod verdict;
@@ -31,6 +33,7 @@ fn main() {
         faults::trials,
         jobs::trials,
         letters::trials,
+        masking::trials,
         monitors::trials,
         names::trials,
         pages::trials,

@@ -9,6 +9,7 @@ mod demo;
 mod export;
 mod forms;
 mod live;
+mod people;
 mod set_up;
 mod shut_down;
 mod sign_in;

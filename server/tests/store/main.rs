@@ -8,6 +8,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accounts;
+mod audit;
 mod claim;
 mod enqueue;
 mod finish;
@@ -31,7 +33,9 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 19] = [
+    let topics: [fn() -> Vec<Trial>; 21] = [
+        accounts::trials,
+        audit::trials,
         enqueue::trials,
         claim::trials,
         lease::trials,

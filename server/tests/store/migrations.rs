@@ -1,15 +1,18 @@
 //! Opening a database: an empty one, one of ours, and one that is too new.
 
-use crate::support::calls::{done, job};
+use crate::support::calls::{actor, done, job, name};
 use crate::support::{Backend, TestDatabase};
 use app::error::StoreError;
+use app::model::audit::AuditFilter;
 use app::model::job::JobState;
+use app::model::people::{Role, Scope};
 use app::store::Store;
 use drainboard::store::{connect, connect_existing};
 use futures::future::join_all;
 use std::sync::Arc;
 
 each_database![
+    a_database_of_the_first_schema_upgrades_with_all_its_rows,
     a_database_of_this_binary_reopens_with_all_it_holds,
     a_second_opener_changes_nothing,
     several_servers_may_open_an_empty_database_at_once,
@@ -160,4 +163,58 @@ async fn a_closed_store_answers_unavailable(db: Arc<TestDatabase>) {
         assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "{outcome:?}");
     }
     assert_eq!(db.door.count("jobs").await, 0);
+}
+
+/// Takes a database back to what the first migration alone would have made.
+async fn back_to_the_first_schema(db: &TestDatabase) {
+    let table = migrations_table(db).await;
+    let mut statements = match db.backend {
+        Backend::Sqlite => vec!["DROP TRIGGER audit_chained"],
+        Backend::Postgres => vec!["ALTER TABLE audit DROP CONSTRAINT audit_chained"],
+    };
+    statements.extend([
+        "DROP INDEX audit_by_actor",
+        "DROP INDEX audit_by_action",
+        "DROP INDEX audit_by_subject",
+        "DROP INDEX audit_unhappy",
+        "DROP INDEX audit_by_time",
+        "DROP TABLE set_up_links",
+        "DROP TABLE audit_head",
+        "ALTER TABLE tokens DROP COLUMN last_used_at",
+        "ALTER TABLE audit DROP COLUMN role",
+        "ALTER TABLE audit DROP COLUMN outcome",
+        "ALTER TABLE audit DROP COLUMN hash",
+    ]);
+    for statement in statements {
+        db.door.execute(statement).await;
+    }
+    db.door.execute(&format!("DELETE FROM {table} WHERE version = 2")).await;
+}
+
+async fn a_database_of_the_first_schema_upgrades_with_all_its_rows(db: Arc<TestDatabase>) {
+    let mila = db.store.add_user(&name("mila"), Role::Admin, "hash", &actor("command line")).await.unwrap();
+    db.store.start_session(mila, &"a".repeat(64), &actor("mila")).await.unwrap();
+    db.store.add_token(&name("t"), &[Scope::Read], &"b".repeat(64), &actor("mila")).await.unwrap();
+    let letter = db.refused("a", "AMBIGUOUS_VALUE").await;
+    let mut before = db.audit().await;
+    db.store.close().await;
+    back_to_the_first_schema(&db).await;
+    let upgraded = connect(&db.url).await.expect("it upgrades");
+    let filter = AuditFilter { limit: 200, ..AuditFilter::default() };
+    // What the first schema did not keep is gone; all else stays.
+    before.iter_mut().for_each(|entry| entry.role = None);
+    assert_eq!(upgraded.list_audit(&filter).await.unwrap(), before);
+    let check = upgraded.check_audit(None).await.unwrap();
+    assert_eq!((check.entries, check.broken), (3, None), "older entries are in the chain");
+    assert!(upgraded.find_session(&"a".repeat(64), true).await.unwrap().is_some());
+    assert!(upgraded.find_token(&"b".repeat(64)).await.unwrap().is_some());
+    assert_eq!(upgraded.find_letter(letter.id).await.unwrap().unwrap().letter, letter);
+    upgraded.change_user("mila", Some(Role::Reviewer), None, &actor("command line")).await.unwrap();
+    assert_eq!(upgraded.check_audit(None).await.unwrap().entries, 4);
+    db.door.execute("UPDATE audit SET actor = 'eve' WHERE seq = 1").await;
+    upgraded.close().await;
+    let reopened = connect(&db.url).await.unwrap();
+    let broken = reopened.check_audit(None).await.unwrap().broken;
+    assert_eq!(broken.map(|broken| broken.seq), Some(1), "opening again seals nothing anew");
+    reopened.close().await;
 }

@@ -3,6 +3,7 @@
 use crate::support::TestDatabase;
 use crate::support::calls::{actor, name};
 use app::error::StoreError;
+use app::model::audit::AuditFilter;
 use app::model::people::{Role, Scope};
 use futures::future::join_all;
 use std::sync::Arc;
@@ -126,9 +127,9 @@ async fn a_demotion_or_a_ban_ends_all_sessions(db: Arc<TestDatabase>) {
 async fn ending_a_session_ends_it(db: Arc<TestDatabase>) {
     let id = add(&db, "mila", Role::Reviewer).await;
     db.store.start_session(id, &sha("a"), &actor("mila")).await.unwrap();
-    db.store.end_session(&sha("a")).await.unwrap();
+    db.store.end_session(&sha("a"), &actor("mila")).await.unwrap();
     assert_eq!(viewer(&db, "a", true).await, None);
-    db.store.end_session(&sha("a")).await.expect("ending what is not there is no error");
+    db.store.end_session(&sha("a"), &actor("mila")).await.expect("ending what is not there is no error");
 }
 
 async fn tokens_are_found_by_their_hash(db: Arc<TestDatabase>) {
@@ -215,7 +216,7 @@ async fn audit_pages_go_back_in_time(db: Arc<TestDatabase>) {
     let mut before = None;
     let mut subjects = Vec::new();
     loop {
-        let page = db.store.list_audit(before, 3).await.unwrap();
+        let page = db.store.list_audit(&AuditFilter { before, limit: 3, ..AuditFilter::default() }).await.unwrap();
         assert!(page.len() <= 3);
         let Some(last) = page.last() else { break };
         before = Some(last.seq);

@@ -2,6 +2,7 @@
 
 use super::database::TestDatabase;
 use app::error::StoreError;
+use app::model::audit::{AuditEntry, AuditFilter};
 use app::model::classify::Category;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::job::{
@@ -12,7 +13,7 @@ use app::model::letter::{DeadLetter, DeadLetterDetail};
 use app::model::letter_filter::LetterFilter;
 use app::model::letter_group::{GroupPage, LetterCounts};
 use app::model::name::Name;
-use app::model::people::{Actor, AuditEntry, Role};
+use app::model::people::{Actor, Role};
 use app::model::policy::{Change, KindPolicy, checked_change};
 use app::model::reading::{KindSnapshot, Reading, Snapshot};
 use app::model::recovery::{Acted, IdempotencyKey, LetterAct, RecoveryAction};
@@ -81,7 +82,13 @@ pub fn refusal(reason_code: &str) -> AttemptEnd {
 
 /// Who acts.
 pub fn actor(name: &str) -> Actor {
-    Actor { name: name.to_owned(), address: Some("192.0.2.7".to_owned()), user_agent: Some("tests".to_owned()) }
+    let (address, user_agent) = (Some("192.0.2.7".to_owned()), Some("tests".to_owned()));
+    Actor { name: name.to_owned(), address, user_agent, role: None }
+}
+
+/// A signed-in person who acts.
+pub fn person(name: &str, role: Role) -> Actor {
+    Actor { role: Some(role), ..actor(name) }
 }
 
 /// A checked change of a policy.
@@ -256,7 +263,7 @@ impl TestDatabase {
 
     /// The newest audit entries.
     pub async fn audit(&self) -> Vec<AuditEntry> {
-        self.store.list_audit(None, 200).await.expect("the audit is read")
+        self.store.list_audit(&AuditFilter { limit: 200, ..AuditFilter::default() }).await.expect("the audit is read")
     }
 
     /// The database's clock.

@@ -24,6 +24,8 @@ mod policies;
 mod queue;
 mod sessions;
 mod snapshot;
+mod tokens;
+mod users;
 mod workers;
 
 use crate::store::EVERY_TABLE;

@@ -1,6 +1,6 @@
 //! Connections to PostgreSQL, and the schema brought up to date.
 
-use super::PostgresStore;
+use super::{PostgresStore, audit};
 use crate::store::fault::Tried;
 use crate::store::{IfMissing, NO_SCHEMA, missing};
 use app::error::StoreError;
@@ -76,6 +76,9 @@ async fn migrate(options: &PgConnectOptions, if_missing: IfMissing) -> Tried<()>
     make_schema(&mut connection, if_missing).await?;
     // Boxed, because the compiler cannot see that it may move between threads.
     MIGRATIONS.run_direct(None, &mut connection, false).boxed().await?;
+    let mut tx = connection.begin().await?;
+    audit::seal(&mut tx).await?;
+    tx.commit().await?;
     connection.close().await?;
     Ok(())
 }

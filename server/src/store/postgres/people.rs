@@ -1,15 +1,15 @@
-//! Users, tokens and the audit's list. Hashes only: no secret is stored.
+//! Users, sessions and tokens: the calls, each in its own file, and the first
+//! admin's set-up secret here. Hashes only: no secret is stored.
 
 use super::audit::audit;
-use super::{PostgresStore, Transaction, sessions};
+use super::users::insert_user;
+use super::{PostgresStore, sessions, tokens, users};
 use crate::store::audit::Entry;
-use crate::store::conflict::{name_conflict, setup_conflict};
-use crate::store::fault::{Fault, Tried, is_duplicate};
-use crate::store::rows::{StoredAudit, StoredToken, StoredUser, scope_list};
-use app::error::StoreError;
+use crate::store::conflict::setup_conflict;
+use crate::store::fault::Tried;
 use app::model::ids::{TokenId, UserId};
 use app::model::name::Name;
-use app::model::people::{Actor, AuditEntry, Role, Scope, Token, User, Viewer};
+use app::model::people::{Actor, ListedToken, Person, Role, Scope, Session, Token, User, Viewer};
 use app::store::{PeopleStore, Stored};
 use async_trait::async_trait;
 use sqlx::PgPool;
@@ -17,19 +17,19 @@ use sqlx::PgPool;
 #[async_trait]
 impl PeopleStore for PostgresStore {
     async fn count_users(&self) -> Stored<i64> {
-        self.pages_answer(count_users(&self.pages)).await
+        self.pages_answer(users::count_users(&self.pages)).await
     }
 
     async fn find_user(&self, name: &str) -> Stored<Option<User>> {
-        self.pages_answer(find_user(&self.pages, name)).await
+        self.pages_answer(users::find_user(&self.pages, name)).await
     }
 
     async fn add_user(&self, name: &Name, role: Role, password_hash: &str, actor: &Actor) -> Stored<UserId> {
-        self.pages_answer(add_user(&self.pages, name.as_str(), role, password_hash, actor)).await
+        self.pages_answer(users::add_user(&self.pages, name.as_str(), role, password_hash, actor)).await
     }
 
     async fn change_user(&self, name: &str, role: Option<Role>, disabled: Option<bool>, actor: &Actor) -> Stored<()> {
-        self.pages_answer(change_user(&self.pages, name, role, disabled, actor)).await
+        self.pages_answer(users::change_user(&self.pages, name, role, disabled, actor)).await
     }
 
     async fn put_setup_secret(&self, secret_sha256: &str) -> Stored<()> {
@@ -58,66 +58,70 @@ impl PeopleStore for PostgresStore {
         self.pages_answer(sessions::find(&self.pages, session_sha256, touch)).await
     }
 
-    async fn end_session(&self, session_sha256: &str) -> Stored<()> {
-        self.pages_answer(sessions::end(&self.pages, session_sha256)).await
+    async fn end_session(&self, session_sha256: &str, actor: &Actor) -> Stored<()> {
+        self.pages_answer(sessions::end(&self.pages, session_sha256, actor)).await
+    }
+
+    async fn list_users(&self, after: Option<&str>, limit: u32) -> Stored<Vec<Person>> {
+        self.pages_answer(users::list(&self.pages, after, limit)).await
+    }
+
+    async fn find_person(&self, name: &str) -> Stored<Option<Person>> {
+        self.pages_answer(users::find_person(&self.pages, name)).await
+    }
+
+    async fn invite_user(&self, name: &Name, role: Role, link_sha256: &str, actor: &Actor) -> Stored<UserId> {
+        self.pages_answer(users::invite(&self.pages, name.as_str(), role, link_sha256, actor)).await
+    }
+
+    async fn put_set_up_link(&self, name: &str, link_sha256: &str, actor: &Actor) -> Stored<()> {
+        self.pages_answer(users::replace_link(&self.pages, name, link_sha256, actor)).await
+    }
+
+    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<Viewer> {
+        self.pages_answer(users::use_link(&self.pages, link_sha256, password_hash, sender)).await
+    }
+
+    async fn change_password(
+        &self,
+        user: UserId,
+        seen_hash: &str,
+        password_hash: &str,
+        kept_session_sha256: &str,
+        actor: &Actor,
+    ) -> Stored<()> {
+        let change = users::change_password(&self.pages, user, seen_hash, password_hash, kept_session_sha256, actor);
+        self.pages_answer(change).await
+    }
+
+    async fn list_sessions(&self, user: &str) -> Stored<Vec<Session>> {
+        self.pages_answer(sessions::list(&self.pages, user)).await
+    }
+
+    async fn revoke_sessions(&self, user: &str, session_id: Option<&str>, actor: &Actor) -> Stored<u64> {
+        self.pages_answer(sessions::revoke(&self.pages, user, session_id, actor)).await
     }
 
     async fn add_token(&self, name: &Name, scopes: &[Scope], token_sha256: &str, actor: &Actor) -> Stored<TokenId> {
-        self.pages_answer(add_token(&self.pages, name.as_str(), scopes, token_sha256, actor)).await
+        self.pages_answer(tokens::add(&self.pages, name.as_str(), scopes, token_sha256, actor)).await
     }
 
     /// Every call of a worker begins here, so it goes over the workers' connections.
     async fn find_token(&self, token_sha256: &str) -> Stored<Option<Token>> {
-        self.workers_answer(find_token(&self.workers, token_sha256)).await
+        self.workers_answer(tokens::find(&self.workers, token_sha256)).await
     }
 
-    async fn list_audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditEntry>> {
-        self.pages_answer(list_audit(&self.pages, before, limit)).await
+    async fn list_tokens(&self, after: Option<&str>, limit: u32) -> Stored<Vec<ListedToken>> {
+        self.pages_answer(tokens::list(&self.pages, after, limit)).await
     }
-}
 
-async fn count_users(pool: &PgPool) -> Tried<i64> {
-    Ok(sqlx::query_scalar("SELECT count(*) FROM users").fetch_one(&mut *super::acquire(pool).await?).await?)
-}
+    async fn revoke_token(&self, id: TokenId, actor: &Actor) -> Stored<()> {
+        self.pages_answer(tokens::revoke(&self.pages, id, actor)).await
+    }
 
-async fn find_user(pool: &PgPool, name: &str) -> Tried<Option<User>> {
-    let row: Option<StoredUser> =
-        sqlx::query_as("SELECT id, name, role, password_hash, disabled FROM users WHERE name = $1")
-            .bind(name)
-            .fetch_optional(&mut *super::acquire(pool).await?)
-            .await?;
-    row.map(StoredUser::user).transpose()
-}
-
-async fn add_user(pool: &PgPool, name: &str, role: Role, password_hash: &str, actor: &Actor) -> Tried<UserId> {
-    let mut tx = super::begin(pool).await?;
-    let id = insert_user(&mut tx, name, role, password_hash).await?;
-    audit(&mut tx, actor, Entry::user_add(name, role)).await?;
-    tx.commit().await?;
-    Ok(id)
-}
-
-async fn change_user(
-    pool: &PgPool,
-    name: &str,
-    role: Option<Role>,
-    disabled: Option<bool>,
-    actor: &Actor,
-) -> Tried<()> {
-    let mut tx = super::begin(pool).await?;
-    let id: Option<i64> = sqlx::query_scalar(
-        "UPDATE users SET role = coalesce($2, role), disabled = coalesce($3, disabled) WHERE name = $1 RETURNING id",
-    )
-    .bind(name)
-    .bind(role.map(Role::as_str))
-    .bind(disabled)
-    .fetch_optional(&mut *tx)
-    .await?;
-    let id = id.ok_or(StoreError::NotFound("user"))?;
-    sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(id).execute(&mut *tx).await?;
-    audit(&mut tx, actor, Entry::user_change(name, role, disabled)).await?;
-    tx.commit().await?;
-    Ok(())
+    async fn record_token_use(&self, id: TokenId) -> Stored<()> {
+        self.pages_answer(tokens::record_use(&self.pages, id)).await
+    }
 }
 
 async fn put_setup_secret(pool: &PgPool, secret_sha256: &str) -> Tried<()> {
@@ -154,58 +158,4 @@ async fn set_up(pool: &PgPool, secret_sha256: &str, name: &str, password_hash: &
     audit(&mut tx, actor, Entry::set_up(name)).await?;
     tx.commit().await?;
     Ok(id)
-}
-
-async fn insert_user(tx: &mut Transaction, name: &str, role: Role, password_hash: &str) -> Tried<UserId> {
-    let id = sqlx::query_scalar(
-        "INSERT INTO users (name, role, password_hash, created_at) VALUES ($1, $2, $3, clock_timestamp()) RETURNING id",
-    )
-    .bind(name)
-    .bind(role.as_str())
-    .bind(password_hash)
-    .fetch_one(&mut **tx)
-    .await
-    .map_err(|error| taken_or(error, "user", name))?;
-    Ok(UserId(id))
-}
-
-async fn add_token(pool: &PgPool, name: &str, scopes: &[Scope], token_sha256: &str, actor: &Actor) -> Tried<TokenId> {
-    let mut tx = super::begin(pool).await?;
-    let id = sqlx::query_scalar(
-        "INSERT INTO tokens (name, scopes, token_sha256, created_at) VALUES ($1, $2, $3, clock_timestamp()) RETURNING id",
-    )
-    .bind(name)
-    .bind(scope_list(scopes))
-    .bind(token_sha256)
-    .fetch_one(&mut *tx)
-    .await
-    .map_err(|error| taken_or(error, "token", name))?;
-    audit(&mut tx, actor, Entry::token_add(name, scopes)).await?;
-    tx.commit().await?;
-    Ok(TokenId(id))
-}
-
-async fn find_token(pool: &PgPool, token_sha256: &str) -> Tried<Option<Token>> {
-    let row: Option<StoredToken> =
-        sqlx::query_as("SELECT id, name, scopes FROM tokens WHERE token_sha256 = $1 AND revoked_at IS NULL")
-            .bind(token_sha256)
-            .fetch_optional(&mut *super::acquire(pool).await?)
-            .await?;
-    Ok(row.map(StoredToken::token))
-}
-
-async fn list_audit(pool: &PgPool, before: Option<i64>, limit: u32) -> Tried<Vec<AuditEntry>> {
-    let rows: Vec<StoredAudit> = sqlx::query_as(
-        "SELECT seq, at, actor, action, subject, details, address FROM audit \
-         WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
-    )
-    .bind(before.unwrap_or(i64::MAX))
-    .bind(i64::from(limit))
-    .fetch_all(&mut *super::acquire(pool).await?)
-    .await?;
-    Ok(rows.into_iter().map(StoredAudit::entry).collect())
-}
-
-fn taken_or(error: sqlx::Error, what: &str, name: &str) -> Fault {
-    if is_duplicate(&error) { name_conflict(what, name).into() } else { error.into() }
 }

@@ -17,6 +17,10 @@ impl PolicyStore for PostgresStore {
         self.pages_answer(list_policies(&self.pages)).await
     }
 
+    async fn find_policy(&self, kind: &str) -> Stored<Option<KindPolicy>> {
+        self.pages_answer(find_policy(&self.pages, kind)).await
+    }
+
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy> {
         self.pages_answer(change_policy(&self.pages, kind.as_str(), change, actor)).await
     }
@@ -27,6 +31,14 @@ async fn list_policies(pool: &PgPool) -> Tried<Vec<KindPolicy>> {
         .fetch_all(&mut *super::acquire(pool).await?)
         .await?;
     rows.into_iter().map(|(kind, overrides)| Ok(Policy::shown(&kind, &serde_json::from_str(&overrides)?))).collect()
+}
+
+async fn find_policy(pool: &PgPool, kind: &str) -> Tried<Option<KindPolicy>> {
+    let overrides: Option<String> = sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = $1")
+        .bind(kind)
+        .fetch_optional(&mut *super::acquire(pool).await?)
+        .await?;
+    overrides.map(|overrides| Ok(Policy::shown(kind, &serde_json::from_str(&overrides)?))).transpose()
 }
 
 async fn change_policy(pool: &PgPool, kind: &str, change: &Change, actor: &Actor) -> Tried<KindPolicy> {

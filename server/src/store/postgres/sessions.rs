@@ -3,21 +3,25 @@
 use super::audit::audit;
 use crate::store::audit::Entry;
 use crate::store::fault::Tried;
-use crate::store::rows::role;
+use crate::store::rows::{StoredSession, role};
 use app::error::StoreError;
 use app::model::ids::UserId;
-use app::model::people::{Actor, Viewer};
+use app::model::people::{Actor, Session, Viewer};
 use sqlx::PgPool;
+
+/// Most sessions that a list shows.
+const SESSIONS_SHOWN: i64 = 200;
 
 /// Starts a session of a user who is not disabled.
 pub(super) async fn start(pool: &PgPool, user: UserId, session_sha256: &str, actor: &Actor) -> Tried<()> {
     let mut tx = super::begin(pool).await?;
     // Locked, so that no session slips in beside a change that ends them all.
-    let name: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1 AND NOT disabled FOR SHARE")
-        .bind(user.0)
-        .fetch_optional(&mut *tx)
-        .await?;
-    let name = name.ok_or(StoreError::NotFound("user"))?;
+    let found: Option<(String, String)> =
+        sqlx::query_as("SELECT name, role FROM users WHERE id = $1 AND NOT disabled FOR SHARE")
+            .bind(user.0)
+            .fetch_optional(&mut *tx)
+            .await?;
+    let (name, word) = found.ok_or(StoreError::NotFound("user"))?;
     let now = super::now(&mut *tx).await?;
     sqlx::query(
         "INSERT INTO sessions (session_sha256, user_id, created_at, last_active_at, address, user_agent) \
@@ -30,7 +34,8 @@ pub(super) async fn start(pool: &PgPool, user: UserId, session_sha256: &str, act
     .bind(&actor.user_agent)
     .execute(&mut *tx)
     .await?;
-    audit(&mut tx, actor, Entry::sign_in(&name)).await?;
+    let actor = Actor { role: Some(role(&word)?), ..actor.clone() };
+    audit(&mut tx, &actor, Entry::sign_in(&name)).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -58,10 +63,52 @@ pub(super) async fn find(pool: &PgPool, session_sha256: &str, touch: bool) -> Tr
 }
 
 /// Ends a session.
-pub(super) async fn end(pool: &PgPool, session_sha256: &str) -> Tried<()> {
-    sqlx::query("DELETE FROM sessions WHERE session_sha256 = $1")
-        .bind(session_sha256)
-        .execute(&mut *super::acquire(pool).await?)
-        .await?;
+pub(super) async fn end(pool: &PgPool, session_sha256: &str, actor: &Actor) -> Tried<()> {
+    let mut tx = super::begin(pool).await?;
+    let name: Option<String> = sqlx::query_scalar(
+        "DELETE FROM sessions s USING users u WHERE s.session_sha256 = $1 AND u.id = s.user_id RETURNING u.name",
+    )
+    .bind(session_sha256)
+    .fetch_optional(&mut *tx)
+    .await?;
+    if let Some(name) = name {
+        audit(&mut tx, actor, Entry::sign_out(&name)).await?;
+    }
+    tx.commit().await?;
     Ok(())
+}
+
+/// A user's live sessions, the last used first.
+pub(super) async fn list(pool: &PgPool, user: &str) -> Tried<Vec<Session>> {
+    let rows: Vec<StoredSession> = sqlx::query_as(
+        "SELECT s.session_sha256, s.created_at, s.last_active_at, s.address, s.user_agent \
+         FROM sessions s JOIN users u ON u.id = s.user_id \
+         WHERE u.name = $1 AND s.last_active_at > statement_timestamp() - interval '30 minutes' \
+             AND s.created_at > statement_timestamp() - interval '12 hours' \
+         ORDER BY s.last_active_at DESC, s.session_sha256 LIMIT $2",
+    )
+    .bind(user)
+    .bind(SESSIONS_SHOWN)
+    .fetch_all(&mut *super::acquire(pool).await?)
+    .await?;
+    Ok(rows.into_iter().map(StoredSession::session).collect())
+}
+
+/// Ends one session of a user, or all of them.
+pub(super) async fn revoke(pool: &PgPool, user: &str, session_id: Option<&str>, actor: &Actor) -> Tried<u64> {
+    let mut tx = super::begin(pool).await?;
+    let ended = sqlx::query(
+        "DELETE FROM sessions WHERE user_id = (SELECT id FROM users WHERE name = $1) \
+             AND ($2::text IS NULL OR left(session_sha256, 16) = $2)",
+    )
+    .bind(user)
+    .bind(session_id)
+    .execute(&mut *tx)
+    .await?
+    .rows_affected();
+    if ended > 0 {
+        audit(&mut tx, actor, Entry::session_revoke(user, session_id, ended)).await?;
+    }
+    tx.commit().await?;
+    Ok(ended)
 }

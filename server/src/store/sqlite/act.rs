@@ -1,7 +1,8 @@
 //! What a person does to a dead letter: once, on the version they saw.
 
+use super::audit::audit;
 use super::history::write_decision;
-use super::{SqliteStore, Tx, letters, people};
+use super::{SqliteStore, Tx, letters};
 use crate::store::acting::{ActPlan, Held, LetterChange, NewReplay, other_request, plan_act};
 use crate::store::audit::Entry;
 use crate::store::fault::Tried;
@@ -33,7 +34,7 @@ impl SqliteStore {
             replay_job_ids.push(insert_replay(&mut tx, act, replay).await?);
         }
         write_decision(&mut tx, act, &plan, actor, &replay_job_ids).await?;
-        people::audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids)).await?;
+        audit(&mut tx, actor, Entry::letter_act(act, &replay_job_ids)).await?;
         if let Some(key) = &act.idempotency {
             keep_answer(&mut tx, act, key, &replay_job_ids).await?;
         }

@@ -5,6 +5,7 @@
 //! refused. Reads have connections of their own that cannot write.
 
 mod act;
+mod audit;
 mod claim;
 mod duties;
 mod enqueue;
@@ -20,6 +21,8 @@ mod policies;
 mod queue;
 mod sessions;
 mod snapshot;
+mod tokens;
+mod users;
 
 use crate::store::fault::Tried;
 use crate::store::time::At;
@@ -184,6 +187,7 @@ async fn prepare(writer: &SqlitePool) -> Tried<()> {
     // Boxed, because the compiler cannot see that it may move between threads.
     let migrating: BoxFuture<'_, _> = Box::pin(MIGRATOR.run_direct(None, &mut *tx, false));
     migrating.await?;
+    audit::seal(&mut tx).await?;
     Ok(tx.commit().await?)
 }
 

@@ -1,15 +1,15 @@
-//! Users, tokens and the audit. Hashes only: no secret is stored.
+//! Users, sessions and tokens: the calls, each in its own file, and the first
+//! admin's set-up secret here. Hashes only: no secret is stored.
 
-use super::{SqliteStore, Tx};
+use super::SqliteStore;
+use super::audit::audit;
+use super::users::add_user;
 use crate::store::audit::Entry;
-use crate::store::conflict::{name_conflict, setup_conflict};
-use crate::store::fault::{Fault, Tried, is_duplicate};
-use crate::store::rows::{StoredAudit, StoredToken, StoredUser, scope_list};
-use crate::store::time::At;
-use app::error::StoreError;
+use crate::store::conflict::setup_conflict;
+use crate::store::fault::Tried;
 use app::model::ids::{TokenId, UserId};
 use app::model::name::Name;
-use app::model::people::{Actor, AuditEntry, Role, Scope, Token, User, Viewer};
+use app::model::people::{Actor, ListedToken, Person, Role, Scope, Session, Token, User, Viewer};
 use app::store::{PeopleStore, Stored};
 use async_trait::async_trait;
 
@@ -57,8 +57,47 @@ impl PeopleStore for SqliteStore {
         Ok(self.read_session(session_sha256, touch).await?)
     }
 
-    async fn end_session(&self, session_sha256: &str) -> Stored<()> {
-        Ok(self.delete_session(session_sha256).await?)
+    async fn end_session(&self, session_sha256: &str, actor: &Actor) -> Stored<()> {
+        Ok(self.delete_session(session_sha256, actor).await?)
+    }
+
+    async fn list_users(&self, after: Option<&str>, limit: u32) -> Stored<Vec<Person>> {
+        Ok(self.read_users(after, limit).await?)
+    }
+
+    async fn find_person(&self, name: &str) -> Stored<Option<Person>> {
+        Ok(self.read_person(name).await?)
+    }
+
+    async fn invite_user(&self, name: &Name, role: Role, link_sha256: &str, actor: &Actor) -> Stored<UserId> {
+        Ok(self.insert_invited(name.as_str(), role, link_sha256, actor).await?)
+    }
+
+    async fn put_set_up_link(&self, name: &str, link_sha256: &str, actor: &Actor) -> Stored<()> {
+        Ok(self.replace_link(name, link_sha256, actor).await?)
+    }
+
+    async fn use_set_up_link(&self, link_sha256: &str, password_hash: &str, sender: &Actor) -> Stored<Viewer> {
+        Ok(self.use_link(link_sha256, password_hash, sender).await?)
+    }
+
+    async fn change_password(
+        &self,
+        user: UserId,
+        seen_hash: &str,
+        password_hash: &str,
+        kept_session_sha256: &str,
+        actor: &Actor,
+    ) -> Stored<()> {
+        Ok(self.replace_password(user, seen_hash, password_hash, kept_session_sha256, actor).await?)
+    }
+
+    async fn list_sessions(&self, user: &str) -> Stored<Vec<Session>> {
+        Ok(self.read_sessions(user).await?)
+    }
+
+    async fn revoke_sessions(&self, user: &str, session_id: Option<&str>, actor: &Actor) -> Stored<u64> {
+        Ok(self.delete_sessions(user, session_id, actor).await?)
     }
 
     async fn add_token(&self, name: &Name, scopes: &[Scope], token_sha256: &str, actor: &Actor) -> Stored<TokenId> {
@@ -69,54 +108,20 @@ impl PeopleStore for SqliteStore {
         Ok(self.read_token(token_sha256).await?)
     }
 
-    async fn list_audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditEntry>> {
-        Ok(self.read_audit(before, limit).await?)
+    async fn list_tokens(&self, after: Option<&str>, limit: u32) -> Stored<Vec<ListedToken>> {
+        Ok(self.read_tokens(after, limit).await?)
+    }
+
+    async fn revoke_token(&self, id: TokenId, actor: &Actor) -> Stored<()> {
+        Ok(self.end_token(id, actor).await?)
+    }
+
+    async fn record_token_use(&self, id: TokenId) -> Stored<()> {
+        Ok(self.note_token_use(id).await?)
     }
 }
 
 impl SqliteStore {
-    async fn read_user_count(&self) -> Tried<i64> {
-        Ok(sqlx::query_scalar("SELECT count(*) FROM users").fetch_one(self.readers()?).await?)
-    }
-
-    async fn read_user(&self, name: &str) -> Tried<Option<User>> {
-        let row: Option<StoredUser> =
-            sqlx::query_as("SELECT id, name, role, password_hash, disabled FROM users WHERE name = ?1")
-                .bind(name)
-                .fetch_optional(self.readers()?)
-                .await?;
-        row.map(StoredUser::user).transpose()
-    }
-
-    async fn insert_user(&self, name: &str, role: Role, password_hash: &str, actor: &Actor) -> Tried<UserId> {
-        let mut tx = self.write().await?;
-        let id = add_user(&mut tx, name, role, password_hash).await?;
-        audit(&mut tx, actor, Entry::user_add(name, role)).await?;
-        tx.commit().await?;
-        Ok(id)
-    }
-
-    async fn update_user(&self, name: &str, role: Option<Role>, disabled: Option<bool>, actor: &Actor) -> Tried<()> {
-        let mut tx = self.write().await?;
-        let changed = sqlx::query(
-            "UPDATE users SET role = coalesce(?2, role), disabled = coalesce(?3, disabled) WHERE name = ?1",
-        )
-        .bind(name)
-        .bind(role.map(Role::as_str))
-        .bind(disabled)
-        .execute(&mut *tx)
-        .await?;
-        if changed.rows_affected() == 0 {
-            return Err(StoreError::NotFound("user").into());
-        }
-        sqlx::query("DELETE FROM sessions WHERE user_id = (SELECT id FROM users WHERE name = ?1)")
-            .bind(name)
-            .execute(&mut *tx)
-            .await?;
-        audit(&mut tx, actor, Entry::user_change(name, role, disabled)).await?;
-        tx.commit().await
-    }
-
     async fn replace_setup_secret(&self, secret_sha256: &str) -> Tried<()> {
         let mut tx = self.write().await?;
         sqlx::query(
@@ -156,81 +161,4 @@ impl SqliteStore {
         tx.commit().await?;
         Ok(id)
     }
-
-    async fn insert_token(&self, name: &str, scopes: &[Scope], token_sha256: &str, actor: &Actor) -> Tried<TokenId> {
-        let mut tx = self.write().await?;
-        let now = At(tx.now);
-        let id = sqlx::query_scalar(
-            "INSERT INTO tokens (name, scopes, token_sha256, created_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
-        )
-        .bind(name)
-        .bind(scope_list(scopes))
-        .bind(token_sha256)
-        .bind(now)
-        .fetch_one(&mut *tx)
-        .await
-        .map_err(|error| taken_or(error, "token", name))?;
-        audit(&mut tx, actor, Entry::token_add(name, scopes)).await?;
-        tx.commit().await?;
-        Ok(TokenId(id))
-    }
-
-    async fn read_token(&self, token_sha256: &str) -> Tried<Option<Token>> {
-        let row: Option<StoredToken> =
-            sqlx::query_as("SELECT id, name, scopes FROM tokens WHERE token_sha256 = ?1 AND revoked_at IS NULL")
-                .bind(token_sha256)
-                .fetch_optional(self.readers()?)
-                .await?;
-        Ok(row.map(StoredToken::token))
-    }
-
-    async fn read_audit(&self, before: Option<i64>, limit: u32) -> Tried<Vec<AuditEntry>> {
-        let rows: Vec<StoredAudit> = sqlx::query_as(
-            "SELECT seq, at, actor, action, subject, details, address FROM audit
-             WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2",
-        )
-        .bind(before.unwrap_or(i64::MAX))
-        .bind(limit)
-        .fetch_all(self.readers()?)
-        .await?;
-        Ok(rows.into_iter().map(StoredAudit::entry).collect())
-    }
-}
-
-async fn add_user(tx: &mut Tx, name: &str, role: Role, password_hash: &str) -> Tried<UserId> {
-    let now = At(tx.now);
-    let id = sqlx::query_scalar(
-        "INSERT INTO users (name, role, password_hash, created_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
-    )
-    .bind(name)
-    .bind(role.as_str())
-    .bind(password_hash)
-    .bind(now)
-    .fetch_one(&mut **tx)
-    .await
-    .map_err(|error| taken_or(error, "user", name))?;
-    Ok(UserId(id))
-}
-
-fn taken_or(error: sqlx::Error, what: &str, name: &str) -> Fault {
-    if is_duplicate(&error) { name_conflict(what, name).into() } else { error.into() }
-}
-
-/// Writes an audit entry; the write lock keeps its numbers without gaps.
-pub(super) async fn audit(tx: &mut Tx, actor: &Actor, entry: Entry) -> Tried<()> {
-    let now = At(tx.now);
-    sqlx::query(
-        "INSERT INTO audit (seq, at, actor, action, subject, details, address, user_agent)
-         SELECT coalesce(max(seq), 0) + 1, ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM audit",
-    )
-    .bind(now)
-    .bind(&actor.name)
-    .bind(entry.action)
-    .bind(&entry.subject)
-    .bind(entry.details.as_deref())
-    .bind(actor.address.as_deref())
-    .bind(actor.user_agent.as_deref())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Settings of kinds.
 
-use super::{SqliteStore, people};
+use super::SqliteStore;
+use super::audit::audit;
 use crate::store::audit::Entry;
 use crate::store::fault::Tried;
 use crate::store::time::At;
@@ -16,6 +17,10 @@ impl PolicyStore for SqliteStore {
         Ok(self.read_policies().await?)
     }
 
+    async fn find_policy(&self, kind: &str) -> Stored<Option<KindPolicy>> {
+        Ok(self.read_policy(kind).await?)
+    }
+
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy> {
         Ok(self.write_policy(kind.as_str(), change, actor).await?)
     }
@@ -26,6 +31,14 @@ impl SqliteStore {
         let rows: Vec<(String, String)> =
             sqlx::query_as("SELECT kind, overrides FROM kinds ORDER BY kind").fetch_all(self.readers()?).await?;
         rows.into_iter().map(|(kind, overrides)| Ok(Policy::shown(&kind, &serde_json::from_str(&overrides)?))).collect()
+    }
+
+    async fn read_policy(&self, kind: &str) -> Tried<Option<KindPolicy>> {
+        let overrides: Option<String> = sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = ?1")
+            .bind(kind)
+            .fetch_optional(self.readers()?)
+            .await?;
+        overrides.map(|overrides| Ok(Policy::shown(kind, &serde_json::from_str(&overrides)?))).transpose()
     }
 
     async fn write_policy(&self, kind: &str, change: &Change, actor: &Actor) -> Tried<KindPolicy> {
@@ -60,7 +73,7 @@ impl SqliteStore {
         .bind(&actor.name)
         .execute(&mut *tx)
         .await?;
-        people::audit(&mut tx, actor, Entry::policy_change(kind, change)).await?;
+        audit(&mut tx, actor, Entry::policy_change(kind, change)).await?;
         tx.commit().await?;
         Ok(Policy::shown(kind, &overrides))
     }

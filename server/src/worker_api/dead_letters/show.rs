@@ -1,8 +1,9 @@
-//! `GET /dead-letters/{id}`: one letter whole.
+//! `GET /dead-letters/{id}`: one letter whole, fields of its payload masked.
 
 use crate::state::AppState;
 use crate::worker_api::caller::Caller;
 use crate::worker_api::error::{Answer, ApiError};
+use crate::worker_api::masking::{REVEAL, mask, reveals};
 use crate::worker_api::path::Segment;
 use crate::worker_api::query::Query;
 use app::model::letter::DeadLetterDetail;
@@ -18,6 +19,10 @@ pub(in crate::worker_api) async fn show_dead_letter(
 ) -> Answer<DeadLetterDetail> {
     caller.require(Scope::Read)?;
     let id = segment.dead_letter()?;
-    Query::parse(query.as_deref(), &[])?;
-    state.store.find_letter(id).await?.map(Json).ok_or(ApiError::NotFound("dead letter"))
+    let query = Query::parse(query.as_deref(), &[REVEAL])?;
+    let shows_all = reveals(&caller, &query)?;
+    let mut detail = state.store.find_letter(id).await?.ok_or(ApiError::NotFound("dead letter"))?;
+    let subject = format!("dead_letter {id}");
+    mask(&state, caller, shows_all, subject, &detail.letter.kind, &mut detail.payload).await?;
+    Ok(Json(detail))
 }

@@ -1,8 +1,9 @@
-//! `GET /jobs/{id}`: a job with its attempts.
+//! `GET /jobs/{id}`: a job with its attempts, fields of its payload masked.
 
 use crate::state::AppState;
 use crate::worker_api::caller::Caller;
 use crate::worker_api::error::{Answer, ApiError};
+use crate::worker_api::masking::{REVEAL, mask, reveals};
 use crate::worker_api::path::Segment;
 use crate::worker_api::query::Query;
 use app::model::job::JobDetail;
@@ -18,6 +19,10 @@ pub(in crate::worker_api) async fn show_job(
 ) -> Answer<JobDetail> {
     caller.require(Scope::Read)?;
     let id = segment.job()?;
-    Query::parse(query.as_deref(), &[])?;
-    state.store.find_job(id).await?.map(Json).ok_or(ApiError::NotFound("job"))
+    let query = Query::parse(query.as_deref(), &[REVEAL])?;
+    let shows_all = reveals(&caller, &query)?;
+    let mut job = state.store.find_job(id).await?.ok_or(ApiError::NotFound("job"))?;
+    let subject = format!("job {id}");
+    mask(&state, caller, shows_all, subject, &job.summary.kind, &mut job.payload).await?;
+    Ok(Json(job))
 }
