@@ -9,9 +9,7 @@ use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
-use app::api::{
-    CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, SetUpLink, status_of,
-};
+use app::api::{CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, SetUpLink, status_of};
 use app::error::{AppError, StoreError};
 use app::model::people::{Viewer, session_id};
 use app::pages::told::Told;

@@ -16,12 +16,11 @@ pub(super) const REVEAL: &str = "reveal";
 
 /// Whether the caller asks for masked fields, and may.
 pub(super) fn reveals(caller: &Caller, query: &Query) -> Result<bool, ApiError> {
-    let from_word = |word: &str| match word {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
+    let reveals = match query.text(REVEAL) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(ApiError::invalid(REVEAL, "must be true or false")),
     };
-    let reveals = query.word(REVEAL, from_word, &["true", "false"])?.unwrap_or(false);
     if reveals {
         caller.require(Scope::Review)?;
     }

@@ -131,12 +131,7 @@ async fn a_page_says_in_time_that_the_database_hangs(db: Arc<TestDatabase>) {
     }
     let user = db.store.add_user(&name("ada"), Role::Admin, "no password", &actor("mila")).await.unwrap();
     db.store.start_session(user, &sha256_hex("a session"), &actor("ada")).await.unwrap();
-    let router = drainboard::web::router(AppState {
-        store: Arc::clone(&db.store),
-        panel: PanelMemory::default(),
-        live: Live::default(),
-        config: Arc::new(Config::loopback(&db.url)),
-    });
+    let router = drainboard::web::router(AppState::new(Arc::clone(&db.store), Config::loopback(&db.url)));
     let page = async |path: &str| {
         let request = Request::get(path).header("cookie", "drainboard=a session").body(Body::empty()).unwrap();
         let asked = Instant::now();

@@ -26,7 +26,7 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 11] = [
+    let topics: [fn() -> Vec<Trial>; 13] = [
         access::trials,
         bad_input::trials,
         export::trials,

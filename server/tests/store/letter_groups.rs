@@ -3,9 +3,10 @@
 use crate::support::TestDatabase;
 use crate::support::calls::{act_on, fail, job, letter_filter, name, refusal};
 use app::model::job::NewJob;
-use app::model::letter::{RecoveryAction, Route};
+use app::model::letter::Route;
 use app::model::letter_filter::{LetterFilter, StatusFilter};
 use app::model::letter_group::TREND_DAYS;
+use app::model::recovery::RecoveryAction;
 use chrono::TimeDelta;
 use std::collections::BTreeSet;
 use std::sync::Arc;

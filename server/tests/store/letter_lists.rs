@@ -4,8 +4,9 @@ use crate::support::calls::{act_on, claim_request, fail, job, letter_filter, nam
 use crate::support::{Backend, TestDatabase};
 use app::model::ids::DeadLetterId;
 use app::model::job::{Accepts, Canary, ClaimRequest, NewJob, RawJson};
-use app::model::letter::{DeadLetter, RecoveryAction, Route};
+use app::model::letter::{DeadLetter, Route};
 use app::model::letter_filter::{AgeBucket, CanaryFilter, LetterFilter, OlderThan, StatusFilter};
+use app::model::recovery::RecoveryAction;
 use drainboard::store::letter_lists;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

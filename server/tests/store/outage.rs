@@ -5,9 +5,10 @@ use crate::support::calls::{claim_request, done, job, name};
 use crate::support::recount::shown;
 use crate::support::{Backend, HeldWriters, SideDoor, TestDatabase};
 use app::error::StoreError;
+use app::model::audit::AuditFilter;
 use app::model::ids::JobId;
 use app::model::job::JobFilter;
-use app::model::letter::LetterFilter;
+use app::model::letter_filter::LetterFilter;
 use app::model::park_rate::ParkRateQuery;
 use futures::future::try_join_all;
 use std::path::PathBuf;
@@ -213,7 +214,7 @@ async fn each_answer(db: &TestDatabase, lease: (JobId, i64)) -> Vec<Result<(), S
         store.list_letters(&LetterFilter { limit: 5, ..LetterFilter::default() }).await.map(drop),
         store.list_policies().await.map(drop),
         store.count_park_rate(&ParkRateQuery::default()).await.map(drop),
-        store.list_audit(None, 5).await.map(drop),
+        store.list_audit(&AuditFilter { limit: 5, ..AuditFilter::default() }).await.map(drop),
         store.find_token("x").await.map(drop),
         store.find_user("x").await.map(drop),
         store.find_session("x", true).await.map(drop),
