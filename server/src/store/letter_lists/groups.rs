@@ -90,7 +90,9 @@ pub fn group_parts<DB: Dialect>(groups: &GroupRows, filter: &LetterFilter, now: 
     let mut query = QueryBuilder::new("WITH found AS MATERIALIZED (SELECT l.group_key, l.source, l.status, ");
     query.push(before).push("l.dead_lettered_at").push(after).push(" AS day, CASE WHEN ");
     query.push(status_condition(filter.status)).push(" THEN 1 ELSE 0 END AS is_found FROM dead_letters l WHERE ");
-    push_conditions(&mut query, &LetterFilter { status: None, ..filter.first_page() }, now);
+    // A search by text reads no more letters than it has to.
+    let status = filter.status.filter(|_| filter.text.is_some());
+    push_conditions(&mut query, &LetterFilter { status, ..filter.first_page() }, now);
     query.push(" AND l.group_key IN (");
     for (i, row) in groups.rows.iter().enumerate() {
         query.push(if i == 0 { "" } else { ", " });
