@@ -45,26 +45,27 @@ pub fn count_of(status: Option<StatusFilter>, totals: LetterTotals) -> i64 {
     }
 }
 
-/// All of it.
-pub fn letter_facets(view: View, filter: &LetterFilter, counts: &LetterCounts) -> impl IntoView + use<> {
+/// All of it; without counts where there are none.
+pub fn letter_facets(view: View, filter: &LetterFilter, counts: Option<&LetterCounts>) -> impl IntoView + use<> {
     // Everything off but the status, which the tabs hold.
     let cleared = LetterFilter { status: filter.status, ..LetterFilter::default() };
     view! {
         <div class="facets">
-            {tabs(view, filter, counts.totals)}
+            {tabs(view, filter, counts.map(|counts| counts.totals))}
             {views(view, filter)}
             {exports(filter)}
         </div>
         {filter_chips(chips(view, filter), &view.link(&cleared))}
         <div class="facets">
-            {ages(view, filter, counts)}
-            {reasons(view, filter, counts)}
+            {counts.map(|counts| ages(view, filter, counts))}
+            {older_than(view, filter)}
+            {counts.and_then(|counts| reasons(view, filter, counts))}
             {search(view, filter)}
         </div>
     }
 }
 
-fn tabs(view: View, filter: &LetterFilter, totals: LetterTotals) -> impl IntoView + use<> {
+fn tabs(view: View, filter: &LetterFilter, totals: Option<LetterTotals>) -> impl IntoView + use<> {
     let tabs = StatusFilter::ALL
         .map(Some)
         .into_iter()
@@ -73,7 +74,8 @@ fn tabs(view: View, filter: &LetterFilter, totals: LetterTotals) -> impl IntoVie
             let href = view.link(&LetterFilter { status, ..filter.clone() });
             let is_current = (status == filter.status).then_some("true");
             let label = status.map_or("all", StatusFilter::as_str);
-            view! { <a href=href aria-current=is_current>{label}" "<b>{count_of(status, totals).to_string()}</b></a> }
+            let count = totals.map(|totals| view! { " "<b>{count_of(status, totals).to_string()}</b> });
+            view! { <a href=href aria-current=is_current>{label}{count}</a> }
         })
         .collect_view();
     view! { <nav class="tabs" aria-label="Status">{tabs}</nav> }
@@ -135,17 +137,18 @@ fn ages(view: View, filter: &LetterFilter, counts: &LetterCounts) -> impl IntoVi
             counted(view.link(&to), age.label().to_owned(), count, filter.age == Some(age))
         })
         .collect_view();
-    let older = OlderThan::ALL
+    view! { <nav class="facet" aria-label="Age">"parked "{buckets}</nav> }
+}
+
+fn older_than(view: View, filter: &LetterFilter) -> impl IntoView + use<> {
+    let links = OlderThan::ALL
         .map(|older_than| {
             let href = view.link(&LetterFilter { older_than: Some(older_than), ..filter.clone() });
             let is_current = (filter.older_than == Some(older_than)).then_some("true");
             view! { " "<a href=href aria-current=is_current>{older_than.label()}</a> }
         })
         .collect_view();
-    view! {
-        <nav class="facet" aria-label="Age">"parked "{buckets}</nav>
-        <nav class="facet" aria-label="Older than">"older than"{older}</nav>
-    }
+    view! { <nav class="facet" aria-label="Older than">"older than"{links}</nav> }
 }
 
 fn reasons(view: View, filter: &LetterFilter, counts: &LetterCounts) -> Option<impl IntoView + use<>> {

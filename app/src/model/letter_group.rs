@@ -101,8 +101,9 @@ pub struct GroupPage {
     pub groups: Vec<LetterGroup>,
     /// Where the next page starts.
     pub next: Option<GroupCursor>,
-    /// What the filters beside the list would find.
-    pub counts: LetterCounts,
+    /// What the filters beside the list would find; `None` for a search by
+    /// text, which would have to read every letter there is to tell.
+    pub counts: Option<LetterCounts>,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,
 }
@@ -114,8 +115,9 @@ pub struct CountedLetterPage {
     pub letters: Vec<DeadLetter>,
     /// Where the next page starts.
     pub next: Option<super::ids::DeadLetterId>,
-    /// What the filters beside the list would find.
-    pub counts: LetterCounts,
+    /// What the filters beside the list would find; `None` for a search by
+    /// text, which would have to read every letter there is to tell.
+    pub counts: Option<LetterCounts>,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,
 }

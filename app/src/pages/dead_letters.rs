@@ -75,9 +75,9 @@ pub(super) fn list(found: &CountedLetterPage, filter: &LetterFilter, viewer: &Vi
     let here = link::letters(filter);
     let context = RowContext { viewer, here: &here, key: FormKeys::next, as_of: found.as_of };
     view! {
-        {letter_facets(View::List, filter, &found.counts)}
+        {letter_facets(View::List, filter, found.counts.as_ref())}
         {if found.letters.is_empty() {
-            view! { <p class="empty">{nothing(filter, &found.counts, filter.before.is_some())}</p> }.into_any()
+            view! { <p class="empty">{nothing(filter, found.counts.as_ref(), filter.before.is_some())}</p> }.into_any()
         } else {
             letter_rows(&found.letters, &context).into_any()
         }}
@@ -92,9 +92,9 @@ pub(super) fn groups(found: &GroupPage, filter: &LetterFilter, is_older: bool) -
     let older = found.next.as_ref().map(|after| link::letter_groups(filter, Some(after)));
     let newest = is_older.then(|| link::letter_groups(filter, None));
     view! {
-        {letter_facets(View::Groups, filter, &found.counts)}
+        {letter_facets(View::Groups, filter, found.counts.as_ref())}
         {if found.groups.is_empty() {
-            view! { <p class="empty">{nothing(filter, &found.counts, is_older)}</p> }.into_any()
+            view! { <p class="empty">{nothing(filter, found.counts.as_ref(), is_older)}</p> }.into_any()
         } else {
             letter_groups(&found.groups, filter, found.as_of).into_any()
         }}
@@ -105,15 +105,16 @@ pub(super) fn groups(found: &GroupPage, filter: &LetterFilter, is_older: bool) -
 }
 
 /// Why a list is empty: filtered out, none yet, or all good.
-fn nothing(filter: &LetterFilter, counts: &LetterCounts, is_older: bool) -> String {
-    let waits_for_nobody = count_of(Some(StatusFilter::Unresolved), counts.totals) == 0;
+fn nothing(filter: &LetterFilter, counts: Option<&LetterCounts>, is_older: bool) -> String {
+    let totals = counts.map(|counts| counts.totals).unwrap_or_default();
+    let waits_for_nobody = count_of(Some(StatusFilter::Unresolved), totals) == 0;
     match () {
         () if is_older => "There are no older letters.".to_owned(),
         () if filter.is_narrowed() => "No letter matches these filters.".to_owned(),
-        () if count_of(None, counts.totals) == 0 => "No job has been parked yet.".to_owned(),
+        () if count_of(None, totals) == 0 => "No job has been parked yet.".to_owned(),
         () if waits_for_nobody && filter.status != Some(StatusFilter::Resolved) => format!(
             "Nothing waits for a person; {} resolved so far. Whether the agent still says no is on the page Refusals.",
-            counts.totals.resolved
+            totals.resolved
         ),
         () => "No letter has this status.".to_owned(),
     }

@@ -82,7 +82,7 @@ fn page(letters: Vec<DeadLetter>, totals: LetterTotals) -> CountedLetterPage {
         by_reason: vec![("MISSING_REQUIRED_FIELD".to_owned(), 9)],
         more_reasons: 2,
     };
-    CountedLetterPage { letters, next: None, counts, as_of: now() }
+    CountedLetterPage { letters, next: None, counts: Some(counts), as_of: now() }
 }
 
 fn group(text: &str) -> LetterGroup {
@@ -106,7 +106,7 @@ fn group(text: &str) -> LetterGroup {
 }
 
 fn groups(groups: Vec<LetterGroup>, filter: &LetterFilter) -> String {
-    let page = GroupPage { groups, next: None, counts: LetterCounts::default(), as_of: now() };
+    let page = GroupPage { groups, next: None, counts: Some(LetterCounts::default()), as_of: now() };
     markup(dead_letters::groups(&page, filter, false))
 }
 

@@ -155,11 +155,12 @@ fn a_wrong_done_names_the_field(#[case] body: &str, #[case] field: &str) {
 
 #[rstest]
 #[case(r#"{"version":1}"#, "action")]
-#[case(r#"{"action":"correct_and_replay","version":1}"#, "action")]
+#[case(r#"{"action":"correct","version":1}"#, "action")]
 #[case(r#"{"action":"approve_and_replay"}"#, "version")]
 #[case(r#"{"action":"approve_and_replay","version":"1"}"#, "version")]
 #[case(r#"{"action":"approve_and_replay","version":1,"mode":"old"}"#, "mode")]
-#[case(r#"{"action":"approve_and_replay","version":1,"payload":{}}"#, "payload")]
+#[case(r#"{"action":"split_and_replay","version":1,"payloads":{}}"#, "payloads")]
+#[case(r#"{"action":"policy_update","version":1,"due":"tomorrow"}"#, "due")]
 fn a_wrong_action_names_the_field(#[case] body: &str, #[case] field: &str) {
     assert_eq!(fault::<ActionBody>(body).0, field);
 }

@@ -198,7 +198,8 @@ impl TestDatabase {
 
     /// What the filters beside a list would find.
     pub async fn counts(&self, filter: &LetterFilter) -> LetterCounts {
-        self.store.list_counted_letters(filter).await.expect("the letters are counted").counts
+        let page = self.store.list_counted_letters(filter).await.expect("the letters are listed");
+        page.counts.expect("the letters are counted")
     }
 
     /// The first page of groups.

@@ -18,7 +18,7 @@ pub fn push_conditions<DB: Dialect>(query: &mut QueryBuilder<DB>, filter: &Lette
     });
     query.push(" AND ");
     push_status::<DB>(query, filter.status, now);
-    push_age::<DB>(query, filter.age, now);
+    push_age::<DB>(query, filter.age, judged_at(filter, now));
     push_reason::<DB>(query, filter.reason.as_deref());
     for (column, value) in [("reason_code", &filter.reason_code), ("failure_reason", &filter.failure_reason)] {
         if value.is_some() {

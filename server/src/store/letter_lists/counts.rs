@@ -29,6 +29,12 @@ pub struct StoredReason {
     reasons: i64,
 }
 
+/// Whether there is an answer in reasonable time: no index knows a text, and a
+/// list stops at the end of its page where a count cannot.
+pub fn can_count(filter: &LetterFilter) -> bool {
+    filter.text.is_none()
+}
+
 /// One [`StoredCounts`] row.
 pub fn counts<DB: Dialect>(filter: &LetterFilter, now: DateTime<Utc>) -> QueryBuilder<DB> {
     let judged_at = judged_at(filter, now);

@@ -91,7 +91,9 @@ pub fn group_parts<DB: Dialect>(groups: &GroupRows, filter: &LetterFilter, now: 
     query.push(before).push("l.dead_lettered_at").push(after).push(" AS day, CASE WHEN ");
     push_status::<DB>(&mut query, filter.status, now);
     query.push(" THEN 1 ELSE 0 END AS is_found FROM dead_letters l WHERE ");
-    push_conditions(&mut query, &LetterFilter { status: None, ..filter.first_page() }, now);
+    // A search by text reads no more letters than it has to.
+    let status = filter.status.filter(|_| filter.text.is_some());
+    push_conditions(&mut query, &LetterFilter { status, ..filter.first_page() }, now);
     query.push(" AND l.group_key IN (");
     for (i, row) in groups.rows.iter().enumerate() {
         query.push(if i == 0 { "" } else { ", " });

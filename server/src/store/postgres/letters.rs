@@ -141,10 +141,13 @@ async fn list(tx: &mut Transaction, filter: &LetterFilter, now: DateTime<Utc>) -
     Ok(letter_lists::page::<Postgres>(filter, now).build_query_as().fetch_all(&mut **tx).await?)
 }
 
-async fn count(tx: &mut Transaction, filter: &LetterFilter, now: DateTime<Utc>) -> Tried<LetterCounts> {
+async fn count(tx: &mut Transaction, filter: &LetterFilter, now: DateTime<Utc>) -> Tried<Option<LetterCounts>> {
+    if !letter_lists::can_count(filter) {
+        return Ok(None);
+    }
     let counts = letter_lists::counts::<Postgres>(filter, now).build_query_as().fetch_one(&mut **tx).await?;
     let reasons = letter_lists::by_reason::<Postgres>(filter, now).build_query_as().fetch_all(&mut **tx).await?;
-    Ok(letter_lists::letter_counts(&counts, reasons))
+    Ok(Some(letter_lists::letter_counts(&counts, reasons)))
 }
 
 impl Dialect for Postgres {

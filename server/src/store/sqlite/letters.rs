@@ -144,11 +144,14 @@ async fn list(tx: &mut Tx, filter: &LetterFilter) -> Tried<Vec<StoredLetter>> {
     Ok(letter_lists::page::<Sqlite>(filter, tx.now).build_query_as().fetch_all(&mut **tx).await?)
 }
 
-async fn count(tx: &mut Tx, filter: &LetterFilter) -> Tried<LetterCounts> {
+async fn count(tx: &mut Tx, filter: &LetterFilter) -> Tried<Option<LetterCounts>> {
+    if !letter_lists::can_count(filter) {
+        return Ok(None);
+    }
     let now = tx.now;
     let counts = letter_lists::counts::<Sqlite>(filter, now).build_query_as().fetch_one(&mut **tx).await?;
     let reasons = letter_lists::by_reason::<Sqlite>(filter, now).build_query_as().fetch_all(&mut **tx).await?;
-    Ok(letter_lists::letter_counts(&counts, reasons))
+    Ok(Some(letter_lists::letter_counts(&counts, reasons)))
 }
 
 impl Dialect for Sqlite {
