@@ -16,6 +16,7 @@ each_database![
     a_letter_that_is_not_there_comes_before_the_rules,
     the_second_of_two_is_told_what_happened,
     a_repeated_key_gives_the_same_answer_once,
+    every_action_is_done_by_a_call,
     a_bad_action_changes_nothing,
     the_park_rate_counts_days,
 ];
@@ -213,6 +214,39 @@ async fn a_repeated_key_gives_the_same_answer_once(db: Arc<TestDatabase>) {
     act(&client, &elsewhere, Some("key 1"), body).await.is_invalid("Idempotency-Key");
 }
 
+async fn every_action_is_done_by_a_call(db: Arc<TestDatabase>) {
+    let client = Client::of(&db).await;
+    let because = "seen";
+    for (body, replays) in [
+        (json!({"action": "approve_and_replay", "mode": "pinned"}), 1),
+        (json!({"action": "correct_and_replay", "payload": {"n": 1, "currency": "EUR"}}), 1),
+        (json!({"action": "split_and_replay", "payloads": [{"n": 1}, {"n": 2}, {"n": 3}]}), 3),
+        (json!({"action": "policy_update", "note": because, "owner": "ada", "due": "2099-01-31"}), 0),
+        (json!({"action": "reject_and_close", "note": because}), 0),
+    ] {
+        let letter = client.refused("k").await;
+        let mut body = body;
+        body["version"] = json!(1);
+        let reply = act(&client, &letter, None, body.clone()).await;
+        assert_eq!(reply.status, 200, "{body}: {reply:?}");
+        let answer = reply.json();
+        assert_eq!(answer["replay_job_ids"].as_array().unwrap().len(), replays, "{body}");
+        assert_eq!(answer["dead_letter"]["status"], "resolved");
+        assert_eq!(answer["dead_letter"]["resolution"]["action"], body["action"]);
+        let shown = client.get(format!("/api/v1/dead-letters/{}", letter["id"].as_str().unwrap())).await.json();
+        assert_eq!(shown["decisions"][0]["action"], body["action"]);
+        assert_eq!(shown["payload"], letter["payload"], "the original stays");
+    }
+    let letter = client.refused("k").await;
+    let taken = act(&client, &letter, None, json!({"action": "take", "version": 1})).await.json();
+    assert_eq!((&taken["dead_letter"]["status"], &taken["dead_letter"]["version"]), (&json!("taken"), &json!(2)));
+    assert_eq!(taken["dead_letter"]["taken"]["by"], "token all");
+    let released = act(&client, &letter, None, json!({"action": "release", "version": 2})).await.json();
+    assert_eq!((&released["dead_letter"]["status"], &released["dead_letter"]["taken"]), (&json!("open"), &json!(null)));
+    let nobody = json!({"action": "close_and_notify", "version": 3, "note": because});
+    act(&client, &letter, None, nobody).await.is_invalid("recipient");
+}
+
 async fn a_bad_action_changes_nothing(db: Arc<TestDatabase>) {
     let client = Client::of(&db).await;
     let letter = client.parked("k").await;
@@ -220,7 +254,10 @@ async fn a_bad_action_changes_nothing(db: Arc<TestDatabase>) {
     let good = json!({"action": "approve_and_replay", "version": 1});
     for (field, value, named) in [
         ("action", json!("delete"), "action"),
-        ("action", json!("correct_and_replay"), "action"),
+        ("action", json!("correct_and_replay"), "payload"),
+        ("action", json!("split_and_replay"), "payloads"),
+        ("action", json!("close_and_notify"), "note"),
+        ("action", json!("policy_update"), "note"),
         ("action", json!(1), "action"),
         ("version", json!("1"), "version"),
         ("version", json!(1.0), "version"),
@@ -229,6 +266,9 @@ async fn a_bad_action_changes_nothing(db: Arc<TestDatabase>) {
         ("note", json!(["n"]), "note"),
         ("note", json!("n".repeat(65_537)), "note"),
         ("payload", json!({}), "payload"),
+        ("payloads", json!([1, 2]), "payloads"),
+        ("due", json!("2026-1-1"), "due"),
+        ("owner", json!("mila"), "owner"),
         ("by", json!("mila"), "by"),
     ] {
         let mut body = good.clone();
