@@ -1,6 +1,6 @@
 //! A person's live sessions, each with a form that ends it.
 
-use super::moment::date_and_time;
+use super::moment::{absolute, date_and_time};
 use crate::model::people::Session;
 use leptos::prelude::*;
 
@@ -38,6 +38,11 @@ pub fn sessions(
 fn row(session: &Session, current: Option<&str>, action: &'static str, name: Option<&str>) -> impl IntoView + use<> {
     let is_current = current == Some(session.id.as_str());
     let agent = session.user_agent.clone().unwrap_or_else(|| "unknown".to_owned());
+    let label = format!(
+        "End the session of {} from {}",
+        absolute(session.created_at),
+        session.address.as_deref().unwrap_or("unknown")
+    );
     view! {
         <tr>
             <td>{date_and_time(session.created_at)}</td>
@@ -48,7 +53,7 @@ fn row(session: &Session, current: Option<&str>, action: &'static str, name: Opt
                 <form method="post" action=action>
                     {name.map(|name| view! { <input type="hidden" name="name" value=name.to_owned() /> })}
                     <input type="hidden" name="session" value=session.id.clone() />
-                    <button>"End"</button>
+                    <button aria-label=label>"End"</button>
                 </form>
             </td>
         </tr>

@@ -131,9 +131,11 @@ pub struct AuditBreak {
     pub what: String,
 }
 
-/// Words for an act, for people: `sign_in_failed` becomes a sentence's verb.
-pub fn act_words(action: &str) -> String {
+/// Words for an act, for people: the verb of a sentence that ends in the subject.
+pub fn act_words(action: &str, outcome: &str) -> String {
     match action {
+        "sign_in" if outcome != Outcome::Done.as_str() => "tried to sign in as",
+        "password_change" if outcome != Outcome::Done.as_str() => "tried to change the password of",
         "approve_and_replay" => "approved and replayed",
         "reject_and_close" => "rejected and closed",
         "pause" => "paused",
@@ -146,8 +148,8 @@ pub fn act_words(action: &str) -> String {
         "set_up" => "set up the first admin,",
         "password_set" => "chose a password by set-up link:",
         "password_change" => "changed the password of",
-        "sign_in" => "signed in:",
-        "sign_out" => "signed out:",
+        "sign_in" => "signed in as",
+        "sign_out" => "signed out",
         "session_revoke" => "ended sessions of",
         "token_add" => "made",
         "token_revoke" => "revoked",
@@ -160,3 +162,15 @@ pub fn act_words(action: &str) -> String {
 
 /// Who may read the audit: it holds addresses of people.
 pub const READERS: Role = Role::Admin;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_done_is_not_told_as_done() {
+        assert_eq!(act_words("sign_in", "done"), "signed in as");
+        assert_eq!(act_words("sign_in", "failed"), "tried to sign in as");
+        assert_eq!(act_words("close_and_notify", "done"), "close and notify", "an act of a newer binary still reads");
+    }
+}

@@ -183,7 +183,7 @@ fn row(entry: &AuditEntry, address: &Address) -> impl IntoView + use<> {
             </td>
             <td class="says">
                 {ending(&entry.outcome)}
-                <a href=act title=entry.action.clone()>{act_words(&entry.action)}</a>" "
+                <a href=act title=entry.action.clone()>{act_words(&entry.action, &entry.outcome)}</a>" "
                 <a class="name" href=on>{name(&entry.subject.replacen('_', " ", usize::from(entry.subject.starts_with("dead_letter "))))}</a>
             </td>
             <td title=entry.user_agent.clone()>{entry.address.clone()}</td>

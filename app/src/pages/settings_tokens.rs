@@ -72,7 +72,7 @@ fn row(token: &ListedToken) -> impl IntoView + use<> {
         None => view! {
             <form method="post" action="/settings/tokens/revoke">
                 <input type="hidden" name="id" value=token.id.to_string() />
-                <button>"Revoke"</button>
+                <button aria-label=format!("Revoke {}", token.name)>"Revoke"</button>
             </form>
         }
         .into_any(),

@@ -148,23 +148,30 @@ async fn put_link(tx: &mut Transaction, user: UserId, link_sha256: &str) -> Trie
     Ok(())
 }
 
-/// Uses up a link. Whoever deletes it first has used it; the other waits and finds nothing.
+/// Uses up a link. Locks the user before the link, as all else here does;
+/// whoever comes second waits for that lock and then finds no link.
 pub(super) async fn use_link(pool: &PgPool, link_sha256: &str, password_hash: &str, sender: &Actor) -> Tried<Viewer> {
     let mut tx = super::begin(pool).await?;
-    let owner: Option<i64> = sqlx::query_scalar(
-        "DELETE FROM set_up_links WHERE secret_sha256 = $1 AND expires_at > statement_timestamp() RETURNING user_id",
+    let user: Option<(i64, String, String)> = sqlx::query_as(
+        "UPDATE users SET password_hash = $2 \
+         WHERE id = (SELECT user_id FROM set_up_links WHERE secret_sha256 = $1) AND NOT disabled \
+         RETURNING id, name, role",
     )
     .bind(link_sha256)
+    .bind(password_hash)
     .fetch_optional(&mut *tx)
     .await?;
-    let id = owner.ok_or_else(link_conflict)?;
-    let user: Option<(String, String)> =
-        sqlx::query_as("UPDATE users SET password_hash = $2 WHERE id = $1 AND NOT disabled RETURNING name, role")
-            .bind(id)
-            .bind(password_hash)
-            .fetch_optional(&mut *tx)
-            .await?;
-    let (name, word) = user.ok_or_else(link_conflict)?;
+    let (id, name, word) = user.ok_or_else(link_conflict)?;
+    let used = sqlx::query(
+        "DELETE FROM set_up_links WHERE user_id = $1 AND secret_sha256 = $2 AND expires_at > statement_timestamp()",
+    )
+    .bind(id)
+    .bind(link_sha256)
+    .execute(&mut *tx)
+    .await?;
+    if used.rows_affected() == 0 {
+        return Err(link_conflict().into());
+    }
     sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(id).execute(&mut *tx).await?;
     let viewer = Viewer { user_id: UserId(id), name, role: role(&word)? };
     let actor = Actor { name: viewer.name.clone(), role: Some(viewer.role), ..sender.clone() };
