@@ -3,6 +3,7 @@
 
 use super::filter_chips::{Chip, filter_chips};
 use super::link;
+use super::name::said;
 use crate::model::letter::LetterTotals;
 use crate::model::letter_filter::{AgeBucket, CanaryFilter, LetterFilter, OlderThan, StatusFilter};
 use crate::model::letter_group::LetterCounts;
@@ -134,7 +135,7 @@ fn ages(view: View, filter: &LetterFilter, counts: &LetterCounts) -> impl IntoVi
         .zip(counts.by_age)
         .map(|(age, count)| {
             let to = LetterFilter { age: Some(age), ..filter.clone() };
-            counted(view.link(&to), age.label().to_owned(), count, filter.age == Some(age))
+            counted(view.link(&to), age.label(), count, filter.age == Some(age))
         })
         .collect_view();
     view! { <nav class="facet" aria-label="Age">"parked "{buckets}</nav> }
@@ -157,7 +158,7 @@ fn reasons(view: View, filter: &LetterFilter, counts: &LetterCounts) -> Option<i
         .iter()
         .map(|(reason, count)| {
             let to = LetterFilter { reason: Some(reason.clone()), ..filter.clone() };
-            counted(view.link(&to), reason.clone(), *count, filter.reason.as_ref() == Some(reason))
+            counted(view.link(&to), reason, *count, filter.reason.as_ref() == Some(reason))
         })
         .collect_view();
     let more = (counts.more_reasons > 0).then(|| format!("{} more", counts.more_reasons));
@@ -166,8 +167,9 @@ fn reasons(view: View, filter: &LetterFilter, counts: &LetterCounts) -> Option<i
 }
 
 /// A count with its link; nothing to follow where there is nothing.
-fn counted(href: String, label: String, count: i64, is_current: bool) -> AnyView {
+fn counted(href: String, label: &str, count: i64, is_current: bool) -> AnyView {
     let is_current = is_current.then_some("true");
+    let label = said(label);
     match count {
         0 => view! { <span class="zero">{label}" 0"</span>" " }.into_any(),
         _ => view! { <a href=href aria-current=is_current>{label}" "<b>{count.to_string()}</b></a>" " }.into_any(),
