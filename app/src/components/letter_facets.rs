@@ -3,10 +3,10 @@
 
 use super::filter_chips::{Chip, filter_chips};
 use super::link;
-use super::name::said;
 use crate::model::letter::LetterTotals;
 use crate::model::letter_filter::{AgeBucket, CanaryFilter, LetterFilter, OlderThan, StatusFilter};
 use crate::model::letter_group::LetterCounts;
+use crate::model::text::visible;
 use leptos::prelude::*;
 
 /// How letters are shown.
@@ -169,7 +169,7 @@ fn reasons(view: View, filter: &LetterFilter, counts: &LetterCounts) -> Option<i
 /// A count with its link; nothing to follow where there is nothing.
 fn counted(href: String, label: &str, count: i64, is_current: bool) -> AnyView {
     let is_current = is_current.then_some("true");
-    let label = said(label);
+    let label = visible(label).into_owned();
     match count {
         0 => view! { <span class="zero">{label}" 0"</span>" " }.into_any(),
         _ => view! { <a href=href aria-current=is_current>{label}" "<b>{count.to_string()}</b></a>" " }.into_any(),

@@ -95,6 +95,7 @@ pub fn masked(payload: &RawJson, fields: &[String]) -> Masked {
         let mut walk = Walk { text: payload.as_str(), at: 0, out: String::new(), hits: vec![false; paths.len()] };
         let all: Vec<(usize, &[Step])> = paths.iter().enumerate().map(|(n, path)| (n, path.0.as_slice())).collect();
         walk.value(&all)?;
+        walk.out.push_str(&walk.text[walk.at..]);
         Some((walk.out, walk.hits))
     });
     match walked {

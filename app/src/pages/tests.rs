@@ -241,7 +241,7 @@ fn a_group_is_one_line_with_its_trend_in_words_and_opens_as_a_list() {
     let seen = LetterGroup { error: Some("429 rate limit".to_owned()), key: "00ff".to_owned(), ..group("k") };
     let html = groups(vec![seen], &open());
     assert!(
-        html.contains("href=\"/dead-letters?status=open&amp;group=00ff&amp;view=list\">… rate limit</a>"),
+        html.contains("href=\"/dead-letters?status=open&amp;group=00ff&amp;view=list\"><bdi>… rate limit</bdi></a>"),
         "{html}"
     );
     assert!(html.contains("9 letters") && html.contains("25 % of 12 resolved"), "{html}");

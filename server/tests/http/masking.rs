@@ -28,9 +28,7 @@ async fn masked_fields_stay_masked_unless_revealed(db: Arc<TestDatabase>) {
     let path = job(&client).await;
     let masked = client.get(&path).await;
     assert!(
-        masked
-            .text()
-            .contains(r#"{"customer":{"iban":"•••","n":1e40},"lines":[{"account":"•••"},{"account":"•••"}]}"#),
+        masked.text().contains(r#"{"customer":{"iban":"•••","n":1e40},"lines":[{"account":"•••"},{"account":"•••"}]}"#),
         "{}",
         masked.text()
     );
