@@ -212,7 +212,7 @@ async fn a_letter_is_taken_over_knowingly_and_released(db: Arc<TestDatabase>) {
     conflict(db.act(&act_on(&free, RecoveryAction::Release), "ada").await);
     let taken = LetterFilter { status: Some(StatusFilter::Taken), ..letter_filter() };
     let page = db.store.list_counted_letters(&taken).await.unwrap();
-    let totals = page.counts.totals;
+    let totals = page.counts.unwrap().totals;
     assert!(page.letters.is_empty() && totals.taken == 0 && totals.open == 1, "{totals:?}");
 }
 
