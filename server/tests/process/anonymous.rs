@@ -16,7 +16,7 @@ async fn every_page_asks_to_sign_in_first() {
         let page = server.browser().get(&path).await;
         assert!(!page.text.contains("must-not-leak"), "{path}");
         match path.as_str() {
-            "/login" | "/setup" => assert_eq!(page.status, 200, "{path}"),
+            "/login" | "/setup" | "/password" => assert_eq!(page.status, 200, "{path}"),
             _ => {
                 assert_eq!(page.status, 303, "{path}: {}", page.text);
                 assert!(page.location().starts_with("/login"), "{path}");
