@@ -95,8 +95,8 @@ pub fn masked(payload: &RawJson, fields: &[String]) -> Masked {
         let mut walk = Walk { text: payload.as_str(), at: 0, out: String::new(), hits: vec![false; paths.len()] };
         let all: Vec<(usize, &[Step])> = paths.iter().enumerate().map(|(n, path)| (n, path.0.as_slice())).collect();
         walk.value(&all)?;
-        walk.out.push_str(&walk.text[walk.at..]);
-        Some((walk.out, walk.hits))
+        walk.space();
+        (walk.at == walk.text.len()).then_some((walk.out, walk.hits))
     });
     match walked {
         None => Masked { payload: marker(), hidden: fields.to_vec() },
@@ -301,7 +301,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_hidden_whole() {
-        for (json, fields) in [(r#"{"a":"#, ["a"]), (r#"{"a" 1}"#, ["a"]), ("{}", ["a..b"]), ("", ["a"])] {
+        for (json, fields) in
+            [(r#"{"a":"#, ["a"]), (r#"{"a" 1}"#, ["a"]), ("{} x", ["a"]), ("{}", ["a..b"]), ("", ["a"])]
+        {
             assert_eq!(mask(json, &fields), ("\"•••\"".to_owned(), vec![fields[0].to_owned()]), "{json}");
         }
     }
