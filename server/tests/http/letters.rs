@@ -224,7 +224,8 @@ async fn every_action_is_done_by_a_call(db: Arc<TestDatabase>) {
         (json!({"action": "policy_update", "note": because, "owner": "ada", "due": "2099-01-31"}), 0),
         (json!({"action": "reject_and_close", "note": because}), 0),
     ] {
-        let letter = client.refused("k").await;
+        // A kind each: replays wait to be claimed.
+        let letter = client.refused(body["action"].as_str().unwrap()).await;
         let mut body = body;
         body["version"] = json!(1);
         let reply = act(&client, &letter, None, body.clone()).await;
