@@ -4,11 +4,9 @@
 use crate::client::{ALL_SCOPES, Client, sha256_hex};
 use crate::support::{SideDoor, TestDatabase, actor, name};
 use app::model::people::Role;
-use app::panel::PanelMemory;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request};
 use drainboard::config::Config;
-use drainboard::live::Live;
 use drainboard::state::AppState;
 use serde_json::json;
 use std::sync::Arc;

@@ -267,7 +267,8 @@ fn list_statement(db: &TestDatabase, filter: &LetterFilter) -> String {
         Backend::Sqlite => letter_lists::page::<sqlx::Sqlite>(filter, now).sql().as_str().to_owned(),
         Backend::Postgres => {
             let sql = letter_lists::page::<sqlx::Postgres>(filter, now).sql().as_str().to_owned();
-            (1..9).rev().fold(sql, |sql, n| sql.replace(&format!("${n}"), "'51'"))
+            let sql = (1..9).rev().fold(sql, |sql, n| sql.replace(&format!("${n}"), "'51'"));
+            sql.replace("l.taken_until <= '51'", "l.taken_until <= now()")
         }
     }
 }
