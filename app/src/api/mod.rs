@@ -15,7 +15,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use request::Request;
+pub use request::{Posted, Request};
 
 /// Makes one-time idempotency keys for forms: a form pressed twice acts once.
 #[derive(Clone)]

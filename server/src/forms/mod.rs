@@ -5,6 +5,7 @@
 //! [`Problem`](crate::web::problem::Problem) with its status, and changes nothing.
 
 pub mod kinds;
+pub mod letter_work;
 pub mod letters;
 
 use crate::auth::session::local_path;
@@ -12,6 +13,7 @@ use crate::state::AppState;
 use crate::web::problem::with_notice;
 use app::pages::notice::Notice;
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::response::Redirect;
 use axum::routing::post;
 
@@ -21,7 +23,18 @@ pub fn router() -> Router<AppState> {
     // again, that address leads to where the form is.
     Router::new()
         .route("/dead-letters/{id}/actions", post(letters::act).get(letters::lead_back))
+        .merge(work())
         .route("/kinds/pause", post(kinds::pause).get(async || Redirect::to("/policies")))
+}
+
+/// The pages that prepare a way out; they take a whole payload.
+fn work() -> Router<AppState> {
+    ["correct", "split", "notify", "follow-up"]
+        .into_iter()
+        .fold(Router::new(), |router, page| {
+            router.route(&format!("/dead-letters/{{id}}/{page}"), post(letter_work::post))
+        })
+        .layer(DefaultBodyLimit::max(letter_work::MAX_FORM_BYTES))
 }
 
 /// Back to `next`, if it is a page of this site, else to `home`; the page

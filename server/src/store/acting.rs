@@ -7,7 +7,7 @@ use crate::store::conflict::{letter_conflict, taken_conflict};
 use app::error::StoreError;
 use app::model::FieldError;
 use app::model::correction::{stored_differences, with_masked_restored};
-use app::model::customer_notice::{CustomerNotice, NoticeFacts, render};
+use app::model::customer_notice::{CustomerNotice, of_letter};
 use app::model::job::RawJson;
 use app::model::json_tree::JsonTree;
 use app::model::letter::{DeadLetter, LetterStatus};
@@ -166,17 +166,7 @@ fn correct(held: &Held<'_>, act: &LetterAct, plan: &mut ActPlan) -> Result<(), S
 /// # Errors
 /// The payload declares no recipient, or several.
 pub fn notice(held: &Held<'_>) -> Result<CustomerNotice, FieldError> {
-    let letter = held.letter;
-    let id = letter.id.to_string();
-    let facts = NoticeFacts {
-        letter: &id,
-        kind: &letter.kind,
-        source: &letter.source,
-        reason: letter.reason_code.as_deref().or(letter.failure_reason.as_deref()),
-        field: letter.field.as_deref(),
-    };
-    let payload = held.payload.map(JsonTree::of);
-    render(&held.policy.notice_templates, &facts, payload.as_ref(), &held.policy.recipient_fields)
+    of_letter(held.letter, held.payload, held.policy)
 }
 
 fn follow_up(held: &Held<'_>, act: &LetterAct) -> Result<NewFollowUp, FieldError> {

@@ -9,7 +9,7 @@ use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
-use app::api::{DatabaseAway, FailureReport, FormKeys, PanelSource, SetUpLink, status_of};
+use app::api::{DatabaseAway, FailureReport, FormKeys, PanelSource, Posted, SetUpLink, status_of};
 use app::error::{AppError, StoreError};
 use app::model::people::Viewer;
 use app::pages::told::Told;
@@ -79,6 +79,9 @@ fn provide(state: &AppState) {
     provide_context(failure_report());
     if let Some(told) = extensions.get::<Told>() {
         provide_context(told.clone());
+    }
+    if let Some(posted) = extensions.get::<Posted>() {
+        provide_context(posted.clone());
     }
     if let Some(&away) = extensions.get::<DatabaseAway>() {
         provide_context(away);
@@ -214,6 +217,7 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
     let Some(told) = extensions.get::<Told>().cloned() else {
         return answer;
     };
+    let posted = extensions.get::<Posted>().cloned();
     let mut attempts = Vec::with_capacity(2);
     if let Some(uri) = shown_on {
         attempts.push((uri, None));
@@ -222,7 +226,10 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
     for (uri, told) in attempts {
         let mut page_request = Request::from_parts(asking.clone(), Body::empty());
         *page_request.uri_mut() = uri;
-        told.map(|told| page_request.extensions_mut().insert(told));
+        match told {
+            Some(told) => drop(page_request.extensions_mut().insert(told)),
+            None => drop(posted.clone().map(|posted| page_request.extensions_mut().insert(posted))),
+        }
         let Ok(mut page) = pages.clone().oneshot(page_request).await;
         if page.status() == StatusCode::OK {
             *page.status_mut() = answer.status();
