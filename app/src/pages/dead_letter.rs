@@ -39,9 +39,10 @@ async fn load(access: Access, request: Request) -> Loaded {
 pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: bool) -> AnyView {
     let letter = &detail.letter;
     let path = link::letter(letter.id);
+    let may_see = viewer.may(Role::Reviewer);
     view! {
         <div class="columns letter">
-            <section>{source(detail, &path, viewer.may(Role::Reviewer), show_all)}</section>
+            <section>{source(detail, &path, may_see, show_all)}</section>
             <section>
                 {why(letter)}
                 {standing(letter)}
@@ -52,10 +53,10 @@ pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: boo
         {handoffs(detail.upstream_handoffs.as_ref())}
         <h2>"Attempts"</h2>
         {attempts(&detail.attempt_history, detail.as_of, letter.error.as_deref())}
-        {decisions(detail)}
+        {decisions(detail, may_see)}
         {replays(detail)}
-        {closed_with(detail)}
-        {carried(detail, viewer.may(Role::Reviewer), show_all)}
+        {closed_with(detail, may_see)}
+        {carried(detail, may_see, show_all)}
     }
     .into_any()
 }
@@ -229,15 +230,16 @@ fn outcome(replays: &[Replay]) -> String {
     )
 }
 
-/// What people did so far, and what a correction changed.
-fn decisions(detail: &DeadLetterDetail) -> Option<impl IntoView + use<>> {
-    let rows = detail.decisions.iter().map(decision).collect_view();
+/// What people did so far, and what a correction changed, which is a piece of
+/// the payload and as private.
+fn decisions(detail: &DeadLetterDetail, may_see: bool) -> Option<impl IntoView + use<>> {
+    let rows = detail.decisions.iter().map(|one| decision(one, may_see)).collect_view();
     (!detail.decisions.is_empty()).then(|| view! { <h2 id="history">"Decisions"</h2><ol class="facts">{rows}</ol> })
 }
 
-fn decision(decision: &Decision) -> impl IntoView + use<> {
+fn decision(decision: &Decision, may_see: bool) -> impl IntoView + use<> {
     let difference: Option<serde_json::Value> =
-        decision.difference.as_ref().and_then(|json| serde_json::from_str(json.as_str()).ok());
+        decision.difference.as_ref().filter(|_| may_see).and_then(|json| serde_json::from_str(json.as_str()).ok());
     let changes = difference.as_ref().and_then(|all| all.get("changes")?.as_array().cloned()).unwrap_or_default();
     let changes = changes
         .iter()
@@ -262,9 +264,10 @@ fn decision(decision: &Decision) -> impl IntoView + use<> {
     }
 }
 
-/// The notice or the follow-up that it was closed with.
-fn closed_with(detail: &DeadLetterDetail) -> impl IntoView + use<> {
-    let notice = detail.notice.as_ref().map(|sent| {
+/// The notice, whose recipient comes out of the payload, or the follow-up that
+/// it was closed with.
+fn closed_with(detail: &DeadLetterDetail, may_see: bool) -> impl IntoView + use<> {
+    let notice = detail.notice.as_ref().filter(|_| may_see).map(|sent| {
         let state = match sent.sent_at {
             Some(at) => view! { "sent "{date_and_time(at)} }.into_any(),
             None => view! { "waits in the outbox" }.into_any(),
