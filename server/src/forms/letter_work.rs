@@ -11,7 +11,7 @@ use app::model::correction::with_masked_restored;
 use app::model::field_edits::with_fields;
 use app::model::ids::DeadLetterId;
 use app::model::job::RawJson;
-use app::model::json_tree::JsonTree;
+use app::model::json_tree::{JsonTree, differences};
 use app::model::letter::DeadLetterDetail;
 use app::model::people::Role;
 use app::model::recovery::RecoveryAction;
@@ -91,7 +91,7 @@ fn original(detail: &DeadLetterDetail) -> JsonTree {
 /// What the store would say in the end is said at the first press.
 fn is_a_change(detail: &DeadLetterDetail, payload: Option<&RawJson>) -> Result<(), FieldError> {
     let (original, Some(payload)) = (original(detail), payload) else { return Ok(()) };
-    if with_masked_restored(&original, payload, &|_| false)? == original {
+    if differences(&original, &with_masked_restored(&original, payload, &|_| false)?).is_empty() {
         return Err(FieldError::new("payload", "is the same as before: change something, or approve the dead letter"));
     }
     Ok(())
