@@ -10,6 +10,7 @@ use crate::pages::dead_letter::DeadLetterPage;
 use crate::pages::dead_letters::DeadLettersPage;
 use crate::pages::job::JobPage;
 use crate::pages::jobs::JobsPage;
+use crate::pages::letter_work::{CorrectPage, FollowUpPage, NotifyPage, SplitPage};
 use crate::pages::login::LoginPage;
 use crate::pages::not_found::NotFoundPage;
 use crate::pages::password::PasswordPage;
@@ -42,6 +43,10 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/dead-letters") view=DeadLettersPage ssr=SsrMode::Async />
                 <Route path=path!("/groups") view=DeadLettersPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id") view=DeadLetterPage ssr=SsrMode::Async />
+                <Route path=path!("/dead-letters/:id/correct") view=CorrectPage ssr=SsrMode::Async />
+                <Route path=path!("/dead-letters/:id/split") view=SplitPage ssr=SsrMode::Async />
+                <Route path=path!("/dead-letters/:id/notify") view=NotifyPage ssr=SsrMode::Async />
+                <Route path=path!("/dead-letters/:id/follow-up") view=FollowUpPage ssr=SsrMode::Async />
                 <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
                 <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />
                 <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />

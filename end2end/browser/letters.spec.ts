@@ -57,6 +57,7 @@ test.describe("without JavaScript", () => {
     await page.getByRole("link", { name: /Dead letters/ }).first().click();
     await expect(page.getByText("no-script").first()).toBeVisible();
     await page.goto(`${server.url}/dead-letters/${id}`);
+    await page.getByText("Other ways out").click();
     await page.locator("[name=note]").first().fill("the page is missing");
     await page.getByRole("button", { name: "Reject & close" }).click();
     await page.goto(`${server.url}/dead-letters/${id}`);

@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use once::{CurrentSession, Once};
-pub use request::Request;
+pub use request::{Posted, Request};
 
 /// Makes one-time idempotency keys for forms: a form pressed twice acts once.
 #[derive(Clone)]

@@ -8,6 +8,22 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// What was posted to a page that is shown again, so that nothing typed is lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Posted {
+    /// The form's fields in their order.
+    pub fields: Arc<Vec<(String, String)>>,
+    /// Why nothing was done; absent when the page only shows what would be done.
+    pub sentence: Option<String>,
+}
+
+impl Posted {
+    /// The first value of a field.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
 /// Path and query of the request. Remembers which parameters a page looked for,
 /// so that what nobody reads can be named instead of being ignored in silence.
 #[derive(Debug, Clone, Default)]
@@ -15,13 +31,16 @@ pub struct Request {
     /// The path, as it came.
     pub path: String,
     query: Vec<(String, String)>,
+    /// The form that was posted to this page, if it is shown in answer to one.
+    pub posted: Option<Posted>,
     looked_for: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Request {
     /// The request being answered.
     pub fn current() -> Self {
-        use_context::<RequestUrl>().map(|url| Self::parse(url.as_ref())).unwrap_or_default()
+        let asked = use_context::<RequestUrl>().map(|url| Self::parse(url.as_ref())).unwrap_or_default();
+        Self { posted: use_context::<Posted>(), ..asked }
     }
 
     /// Reads an address, with or without its host.
@@ -30,7 +49,7 @@ impl Request {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
         let path = path.split_once("://").map_or(path, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
         let query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        Self { path: path.to_owned(), query, looked_for: Arc::default() }
+        Self { path: path.to_owned(), query, posted: None, looked_for: Arc::default() }
     }
 
     /// The value of a parameter; an empty one counts as absent.
@@ -82,8 +101,20 @@ impl Request {
     /// # Errors
     /// `NotFound`.
     pub fn id<T: FromStr>(&self, what: &'static str) -> Result<T, AppError> {
-        let last = self.path.rsplit('/').next().unwrap_or_default();
-        last.parse().map_err(|_| AppError::NotFound(what))
+        self.id_from_end(0, what)
+    }
+
+    /// The id in front of the path's last word, as in `/dead-letters/7/correct`.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn id_above<T: FromStr>(&self, what: &'static str) -> Result<T, AppError> {
+        self.id_from_end(1, what)
+    }
+
+    fn id_from_end<T: FromStr>(&self, place: usize, what: &'static str) -> Result<T, AppError> {
+        let word = self.path.rsplit('/').nth(place).unwrap_or_default();
+        word.parse().map_err(|_| AppError::NotFound(what))
     }
 }
 

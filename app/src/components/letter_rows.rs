@@ -51,8 +51,8 @@ fn row(letter: &DeadLetter, context: &RowContext<'_>) -> impl IntoView + use<> {
                 <span class="unseen">{format!(" {}, letter {}", letter.route.label(), letter.id)}</span>
                 {quoted.map(|text| view! { " "<span class="quoted">{text}</span> })}
             </span>
-            <span>{name(&letter.kind)}</span>
-            <span>{name(&letter.source)}</span>
+            {name(&letter.kind)}
+            {name(&letter.source)}
             <span class="age">{since(letter.dead_lettered_at, context.as_of)}</span>
             <span class="standing">{state(of_letter(letter.status), standing(letter))}</span>
             {recovery(letter, context)}

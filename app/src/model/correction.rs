@@ -45,6 +45,15 @@ pub fn with_masked_restored(
     }
 }
 
+/// Whether the marker of a hidden value stands anywhere in it.
+pub fn holds_marker(tree: &JsonTree) -> bool {
+    match tree {
+        JsonTree::Scalar(_) => tree.as_text().as_deref() == Some(MARKER),
+        JsonTree::Array(items) => items.iter().any(holds_marker),
+        JsonTree::Object(members) => members.iter().any(|(_, value)| holds_marker(value)),
+    }
+}
+
 fn collect_masked(tree: &JsonTree, path: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool, found: &mut Vec<Path>) {
     if !path.is_empty() && is_masked(path) {
         found.push(path.clone());

@@ -5,7 +5,10 @@
 //! several, is refused with a sentence.
 
 use super::FieldError;
+use super::job::RawJson;
 use super::json_tree::{JsonTree, Step};
+use super::letter::DeadLetter;
+use super::letter_policy::LetterPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -133,6 +136,27 @@ pub fn render(
     })
 }
 
+/// The notice that closing a letter would send: what a page previews and what a
+/// store writes are the same words.
+///
+/// # Errors
+/// As [`render`].
+pub fn of_letter(
+    letter: &DeadLetter,
+    payload: Option<&RawJson>,
+    policy: &LetterPolicy,
+) -> Result<CustomerNotice, FieldError> {
+    let id = letter.id.to_string();
+    let facts = NoticeFacts {
+        letter: &id,
+        kind: &letter.kind,
+        source: &letter.source,
+        reason: letter.reason_code.as_deref().or(letter.failure_reason.as_deref()),
+        field: letter.field.as_deref(),
+    };
+    render(&policy.notice_templates, &facts, payload.map(JsonTree::of).as_ref(), &policy.recipient_fields)
+}
+
 /// Replaces each placeholder once, so that a name which looks like one stays as it is.
 fn filled(template: &str, facts: &NoticeFacts<'_>) -> String {
     let mut text = String::with_capacity(template.len());
@@ -244,7 +268,6 @@ fn is_path(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::job::RawJson;
 
     fn payload(text: &str) -> JsonTree {
         JsonTree::of(&RawJson::stored(text.to_owned()))

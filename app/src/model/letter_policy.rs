@@ -6,7 +6,7 @@
 use super::customer_notice::{DEFAULT_RECIPIENT_FIELDS, NoticeTemplate, default_templates};
 use super::json_tree::Step;
 use super::mask::FieldPath;
-use super::policy::Overrides;
+use super::policy::{KindPolicy, Overrides};
 use super::workflow::{WorkflowRule, built_in};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -52,6 +52,17 @@ impl LetterPolicy {
         self.masked_fields.iter().filter_map(|field| field.parse::<FieldPath>().ok()).any(|field| field.is_at(place))
     }
 
+    /// The settings in force as a kind's policy shows them.
+    pub fn of_kind(policy: &KindPolicy) -> Self {
+        let defaults = Self::default();
+        Self {
+            workflow: in_force(policy, "workflow").unwrap_or(defaults.workflow),
+            notice_templates: in_force(policy, "notice_templates").unwrap_or(defaults.notice_templates),
+            recipient_fields: in_force(policy, "recipient_fields").unwrap_or(defaults.recipient_fields),
+            masked_fields: in_force(policy, "masked_fields").unwrap_or(defaults.masked_fields),
+        }
+    }
+
     /// Every setting that is a letter's alone with its default, by name.
     pub fn defaults() -> Map<String, Value> {
         let Self { workflow, notice_templates, recipient_fields, masked_fields: _ } = Self::default();
@@ -66,4 +77,8 @@ impl LetterPolicy {
 /// A value that was checked when it was set; `None` means the default.
 fn set<T: DeserializeOwned>(overrides: &Overrides, name: &str) -> Option<T> {
     overrides.get(name).and_then(|change| serde_json::from_value(change.value.clone()).ok())
+}
+
+fn in_force<T: DeserializeOwned>(policy: &KindPolicy, name: &str) -> Option<T> {
+    policy.settings.get(name).and_then(|shown| serde_json::from_value(shown.value.clone()).ok())
 }

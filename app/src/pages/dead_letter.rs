@@ -6,7 +6,7 @@ use super::frame::{Loaded, Section, page};
 use crate::api::{Access, FormKeys, Request};
 use crate::components::attempts::attempts;
 use crate::components::json_text::{MASKED, indented, text_block};
-use crate::components::letter_actions::letter_actions;
+use crate::components::letter_options::{holder, letter_options};
 use crate::components::link;
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
@@ -15,11 +15,13 @@ use crate::components::reveal::reveal;
 use crate::components::state_mark::{job_word, of_job, of_letter, of_route, state};
 use crate::error::AppError;
 use crate::model::ids::DeadLetterId;
-use crate::model::job::RawJson;
-use crate::model::letter::{DeadLetter, DeadLetterDetail, Route};
+use crate::model::job::{JobState, RawJson, ReplayMode};
+use crate::model::json_tree::JsonTree;
+use crate::model::letter::{DeadLetter, DeadLetterDetail, Decision, LetterStatus, Replay, Route};
 use crate::model::letter_filter::LetterFilter;
 use crate::model::people::{Role, Viewer};
-use crate::model::text::visible_lines;
+use crate::model::quote::find_quote;
+use crate::model::text::{cut, visible_lines};
 use leptos::prelude::*;
 
 /// `?show=all` shows long texts whole.
@@ -40,16 +42,24 @@ async fn load(access: Access, request: Request) -> Loaded {
 pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: bool) -> AnyView {
     let letter = &detail.letter;
     let path = link::letter(letter.id);
+    let may_see = viewer.may(Role::Reviewer);
     view! {
-        {why(letter)}
-        {standing(letter)}
-        {letter_actions(letter, viewer, &path, FormKeys::next)}
-        {quoted(letter, &path, viewer.may(Role::Reviewer), show_all)}
+        <div class="columns letter">
+            <section>{source(detail, &path, may_see, show_all)}</section>
+            <section>
+                {why(letter)}
+                {standing(letter)}
+                {holder(letter, viewer, detail.as_of, FormKeys::next)}
+                {letter_options(letter, viewer, FormKeys::next)}
+            </section>
+        </div>
         {handoffs(detail.upstream_handoffs.as_ref())}
         <h2>"Attempts"</h2>
         {attempts(&detail.attempt_history, detail.as_of, letter.error.as_deref())}
+        {decisions(detail, may_see)}
         {replays(detail)}
-        {carried(detail, viewer.may(Role::Reviewer), show_all)}
+        {closed_with(detail, may_see)}
+        {carried(detail, may_see, show_all)}
     }
     .into_any()
 }
@@ -85,22 +95,57 @@ fn standing(letter: &DeadLetter) -> impl IntoView + use<> {
             {done.note.as_deref().map(|note| view! { <q>{visible_lines(note).into_owned()}</q> })}
         }
     });
-    view! { <p class="standing">{state(of_letter(letter.status), letter.status.as_str())}{resolution}</p> }
+    resolution.map(|resolution| {
+        view! { <p class="standing">{state(of_letter(letter.status), letter.status.as_str())}{resolution}</p> }
+    })
 }
 
-/// What the agent quoted, which is a piece of the payload and as private, and the error.
-fn quoted(letter: &DeadLetter, path: &str, may_see: bool, show_all: bool) -> impl IntoView + use<> {
-    let part = |title: &'static str, text: &Option<String>| {
-        text.as_deref().map(|text| view! { <h2>{title}</h2>{text_block(&visible_lines(text), path, show_all)} })
-    };
-    let masked = letter.evidence.is_some() && !may_see;
-    let evidence = if masked { None } else { part("Evidence", &letter.evidence) };
+/// The source text with the evidence marked, which is a piece of the payload and
+/// as private, or where it should have been; and the error.
+fn source(detail: &DeadLetterDetail, path: &str, may_see: bool, show_all: bool) -> impl IntoView + use<> {
+    let letter = &detail.letter;
+    let evidence = letter.evidence.as_deref().map(|evidence| {
+        let body = if may_see {
+            marked(detail, evidence, path, show_all)
+        } else {
+            view! { <p class="meta">{MASKED}</p> }.into_any()
+        };
+        view! { <h2>"Evidence"</h2>{body} }
+    });
     view! {
-        {masked.then(|| view! { <h2>"Evidence"</h2><p class="meta">{MASKED}</p> })}
         {evidence}
         // Once on this page: the attempts below only begin it.
         {letter.error.as_deref().map(|error| view! { <h2>"Error"</h2>{folded(error, "error")} })}
     }
+}
+
+/// Bytes of the source shown before and behind the evidence.
+const AROUND: usize = 6_000;
+
+fn marked(detail: &DeadLetterDetail, evidence: &str, path: &str, show_all: bool) -> AnyView {
+    let payload = detail.payload.as_ref().map(JsonTree::of);
+    let texts: Vec<String> =
+        payload.iter().flat_map(|payload| payload.leaves(1_000)).filter_map(|(_, leaf)| leaf.as_text()).collect();
+    let found = texts.iter().find_map(|text| find_quote(text, evidence).map(|range| (text, range)));
+    let Some((text, range)) = found else {
+        return view! {
+            {text_block(&visible_lines(evidence), path, show_all)}
+            <p class="hint">"not found in the text"</p>
+        }
+        .into_any();
+    };
+    let before = &text[..range.start];
+    let skipped = (0..=before.len().saturating_sub(AROUND)).rev().find(|&at| before.is_char_boundary(at)).unwrap_or(0);
+    let after = cut(&text[range.end..], AROUND);
+    let is_cut = after.len() < text.len() - range.end;
+    view! {
+        <pre tabindex="0" class="source">
+            {(skipped > 0).then_some("…")}{visible_lines(&before[skipped..]).into_owned()}
+            <mark>{visible_lines(&text[range]).into_owned()}</mark>
+            {visible_lines(after).into_owned()}{is_cut.then_some("…")}
+        </pre>
+    }
+    .into_any()
 }
 
 /// What earlier agents did to the input. A note is where an upstream fault says
@@ -137,15 +182,113 @@ fn replays(detail: &DeadLetterDetail) -> Option<impl IntoView + use<>> {
         .iter()
         .map(|replay| {
             let job = format!("job {}", replay.job_id);
+            let became = replay.dead_letter_id.map(|id| {
+                let stands = replay.dead_letter_status.map(|status| format!(" ({})", status.as_str()));
+                view! { " → "<a href=link::letter(id)>{format!("letter {id}")}</a>{stands} }
+            });
             view! {
                 <li>
                     <a href=link::job(replay.job_id)>{job}</a>{format!(", {}: ", replay.mode.as_str())}
                     {state(of_job(replay.state), job_word(replay.state))}
+                    {replay.verdict.as_deref().map(|verdict| view! { ", "{said(verdict)} })}
+                    {became}
                 </li>
             }
         })
         .collect_view();
-    (!detail.replays.is_empty()).then(|| view! { <h2>"Replays"</h2><ul class="facts">{rows}</ul> })
+    let outcome = outcome(&detail.replays);
+    (!detail.replays.is_empty()).then(|| view! { <h2>"Replays"</h2><p>{outcome}</p><ul class="facts">{rows}</ul> })
+}
+
+/// How the replays ended, in one line.
+fn outcome(replays: &[Replay]) -> String {
+    if replays.len() > 1 {
+        let count = |state| replays.iter().filter(|replay| replay.state == state).count();
+        let closed = |replay: &&Replay| replay.dead_letter_status == Some(LetterStatus::Resolved);
+        let resolved = replays.iter().filter(closed).count();
+        let (done, dead) = (count(JobState::Done), count(JobState::Dead) - resolved);
+        let parts = [
+            (done, "done"),
+            (dead, "dead letter"),
+            (resolved, "closed"),
+            (replays.len() - done - dead - resolved, "not ended"),
+        ];
+        let parts: Vec<String> =
+            parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        return format!("split into {}: {}", replays.len(), parts.join(", "));
+    }
+    let answer = |mode: ReplayMode, good: &str, bad: &str| {
+        let word = mode.as_str();
+        match replays.iter().find(|replay| replay.mode == mode).map(|replay| replay.state) {
+            None => format!("{word}: not asked"),
+            Some(JobState::Done) => format!("{word}: {good}"),
+            Some(JobState::Dead) => format!("{word}: {bad}"),
+            Some(_) => format!("{word}: not ended yet"),
+        }
+    };
+    format!(
+        "{} · {}",
+        answer(ReplayMode::Pinned, "does not reproduce", "reproduces"),
+        answer(ReplayMode::Current, "fixed", "not fixed")
+    )
+}
+
+/// What people did so far, and what a correction changed, which is a piece of
+/// the payload and as private.
+fn decisions(detail: &DeadLetterDetail, may_see: bool) -> Option<impl IntoView + use<>> {
+    let rows = detail.decisions.iter().map(|one| decision(one, may_see)).collect_view();
+    (!detail.decisions.is_empty()).then(|| view! { <h2 id="history">"Decisions"</h2><ol class="facts">{rows}</ol> })
+}
+
+fn decision(decision: &Decision, may_see: bool) -> impl IntoView + use<> {
+    let difference: Option<serde_json::Value> =
+        decision.difference.as_ref().filter(|_| may_see).and_then(|json| serde_json::from_str(json.as_str()).ok());
+    let changes = difference.as_ref().and_then(|all| all.get("changes")?.as_array().cloned()).unwrap_or_default();
+    let changes = changes
+        .iter()
+        .map(|one| {
+            let text = |key: &str| one.get(key).and_then(|value| value.as_str()).unwrap_or("(absent)").to_owned();
+            view! {
+                <li>
+                    {name(&text("path"))}": "<del>{visible_lines(&text("before")).into_owned()}</del>" → "
+                    <ins>{visible_lines(&text("after")).into_owned()}</ins>
+                </li>
+            }
+        })
+        .collect_view();
+    let left_out = difference.as_ref().and_then(|all| all.get("left_out")?.as_u64()).filter(|n| *n > 0);
+    view! {
+        <li>
+            {date_and_time(decision.at)}" "<b>{name(&decision.by)}</b>": "{decision.action.label()}
+            {decision.note.as_deref().map(|note| view! { <q>{visible_lines(note).into_owned()}</q> })}
+            <ul class="changes">{changes}</ul>
+            {left_out.map(|n| format!("and {n} more changes"))}
+        </li>
+    }
+}
+
+/// The notice, whose recipient comes out of the payload, or the follow-up that
+/// it was closed with.
+fn closed_with(detail: &DeadLetterDetail, may_see: bool) -> impl IntoView + use<> {
+    let notice = detail.notice.as_ref().filter(|_| may_see).map(|sent| {
+        let state = match sent.sent_at {
+            Some(at) => view! { "sent "{date_and_time(at)} }.into_any(),
+            None => view! { "waits in the outbox" }.into_any(),
+        };
+        view! {
+            <h2>"Notice"</h2>
+            <p>"To "<b>{said(&sent.notice.recipient)}</b>", "{state}": "{said(&sent.notice.subject)}</p>
+            <p>{visible_lines(&sent.notice.body).into_owned()}</p>
+        }
+    });
+    let follow_up = detail.follow_up.as_ref().map(|left| {
+        let done = match left.done_at {
+            Some(at) => view! { "done "{date_and_time(at)} }.into_any(),
+            None => view! { "due "{left.due.to_string()} }.into_any(),
+        };
+        view! { <h2>"Follow-up"</h2><p><b>{name(&left.owner)}</b>", "{done}": "{visible_lines(&left.text).into_owned()}</p> }
+    });
+    view! { {notice}{follow_up} }
 }
 
 fn carried(detail: &DeadLetterDetail, may_see: bool, show_all: bool) -> impl IntoView + use<> {

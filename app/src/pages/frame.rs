@@ -6,7 +6,7 @@ use super::notice::notice;
 use super::unread::unread;
 use crate::api::{Access, FailureReport, PageError, Request, permit};
 use crate::components::markup::markup;
-use crate::components::name::name;
+use crate::components::name::{name, said};
 use crate::components::panel::last_reading;
 use crate::components::verdict_line::{escaped, title_of, verdict_line};
 use crate::error::AppError;
@@ -106,9 +106,15 @@ where
             Ok(access) if access.is_away => Err(AppError::Unavailable(None).into()),
             Ok(access) => load(access, request.clone()).await,
         };
-        let notes = loaded.is_ok().then(|| view! { {notice(&request)}{unread(&request)} });
+        let notes = loaded.is_ok().then(|| view! { {notice(&request)}{refused(&request)}{unread(&request)} });
         frame.show(notes, loaded.map(|view| (title.to_owned(), view)))
     })
+}
+
+/// Why what was posted to this page was not done, in the server's own words.
+fn refused(request: &Request) -> Option<impl IntoView + use<>> {
+    let sentence = request.posted.as_ref()?.sentence.as_deref()?;
+    Some(view! { <p class="notice bad" role="alert">"Nothing was done: "{said(sentence)}</p> })
 }
 
 /// The frame around what belongs to no section: heading and contents, or an error.

@@ -9,6 +9,7 @@ pub mod failed;
 pub mod frame;
 pub mod job;
 pub mod jobs;
+pub mod letter_work;
 pub mod login;
 pub mod not_found;
 pub mod notice;

@@ -133,6 +133,50 @@ fn nothing_that_was_sent_becomes_markup() {
     assert_eq!(escaped("a<b>&c</title><script>"), "a&lt;b&gt;&amp;c&lt;/title&gt;&lt;script&gt;");
 }
 
+/// What breaks out of texts, attributes and text areas, hides, or has no end.
+fn hostile_texts() -> Vec<String> {
+    let breaks = ["</textarea>", "</script>", "</pre>", "\">", "'>", "-->", "<!--", "]]>", "</title>", "\\\">"];
+    let calls = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<svg onload=alert(1)>"];
+    let mut texts: Vec<String> =
+        breaks.iter().flat_map(|b| calls.iter().map(move |call| format!("{b}{call}"))).collect();
+    texts.extend(
+        ["\u{202e}<b>", "\0<i>", "\u{200f}<u>", "\u{2066}<s>", "\n</textarea><form>", "&lt;<p>"].map(str::to_owned),
+    );
+    texts.extend(["\r\n<a>", "\u{feff}<em>", "{kind}<h1>"].map(str::to_owned));
+    texts.push(format!("{}<hr>", "x".repeat(64 * 1024)));
+    texts
+}
+
+#[test]
+fn no_text_breaks_out_of_any_page_of_a_letter() {
+    let texts = hostile_texts();
+    assert!(texts.len() >= 40);
+    for text in texts {
+        let payload = serde_json::json!({ text.as_str(): text, "list": [text, text], "email": "a@x" });
+        let mut parked = detail(letter(&text));
+        parked.payload = Some(crate::model::job::RawJson::stored(payload.to_string()));
+        let fields = ["payload", "payloads", "note", "owner", "due", "v0", "name0"];
+        let fields = fields.iter().map(|name| ((*name).to_owned(), text.clone())).collect();
+        let posted = crate::api::Posted { fields: std::sync::Arc::new(fields), sentence: Some(text.clone()) };
+        let policy = crate::model::letter_policy::LetterPolicy::default();
+        for again in [None, Some(&posted)] {
+            for html in [
+                markup(dead_letter::contents(&parked, &viewer(Role::Reviewer), true)),
+                markup(super::letter_work::correct(&parked, again)),
+                markup(super::letter_work::split(&parked, again, None)),
+                markup(super::letter_work::notice(&parked, &policy, again)),
+                markup(super::letter_work::follow_up(&parked, again, &text)),
+            ] {
+                for tag in ["<script", "<img", "<svg", "<hr>", "<em>", "<s>", "<form>", "<h1>", "<!--"] {
+                    assert!(!html.contains(tag), "{tag} of {text:?}");
+                }
+                let areas = (html.matches("<textarea").count(), html.matches("</textarea>").count());
+                assert_eq!(areas.0, areas.1, "{text:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn buttons_say_what_they_do_and_only_to_those_who_may_press_them() {
     let found = page(vec![letter("k")], LetterTotals { open: 1, ..LetterTotals::default() });

@@ -5,6 +5,7 @@ use crate::auth::secret::sha256_hex;
 use crate::auth::session::SignedIn;
 use crate::state::AppState;
 use crate::web::problem::Problem;
+use app::api::Posted;
 use app::error::StoreError;
 use app::model::FieldError;
 use app::model::ids::DeadLetterId;
@@ -38,6 +39,25 @@ pub struct ActForm {
     due: Option<String>,
     key: Option<String>,
     next: Option<String>,
+}
+
+impl ActForm {
+    /// Out of the fields that a page of its own posted.
+    pub(super) fn of(posted: &Posted) -> Self {
+        let text = |name: &str| posted.get(name).map(str::to_owned);
+        Self {
+            action: text("action").unwrap_or_default(),
+            version: text("version").unwrap_or_default(),
+            note: text("note"),
+            mode: text("mode"),
+            payload: text("payload"),
+            payloads: text("payloads"),
+            owner: text("owner"),
+            due: text("due"),
+            key: text("key"),
+            next: text("next"),
+        }
+    }
 }
 
 /// `POST /dead-letters/{id}/actions`.
@@ -80,7 +100,7 @@ pub async fn act(
 }
 
 /// What the page says afterwards.
-fn notice_of(action: RecoveryAction) -> Notice {
+pub(super) fn notice_of(action: RecoveryAction) -> Notice {
     match action {
         RecoveryAction::ApproveAndReplay | RecoveryAction::CorrectAndReplay => Notice::Replayed,
         RecoveryAction::SplitAndReplay => Notice::Split,
@@ -104,7 +124,7 @@ pub async fn lead_back(Path(id): Path<String>) -> Result<Redirect, Problem> {
     }
 }
 
-fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<LetterAct, FieldError> {
+pub(super) fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<LetterAct, FieldError> {
     let action = RecoveryAction::from_word(&form.action).ok_or_else(|| {
         let words: Vec<&str> = RecoveryAction::ALL.into_iter().map(RecoveryAction::as_str).collect();
         FieldError::new("action", format!("must be one of {}", words.join(", ")))

@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod kinds;
+pub mod letter_work;
 pub mod letters;
 pub mod reveal;
 pub mod tokens;
@@ -24,6 +25,10 @@ pub fn endpoints() -> Vec<Endpoint> {
     vec![
         Endpoint::post("/dead-letters/{id}/actions", letters::act),
         Endpoint::get("/dead-letters/{id}/actions", letters::lead_back),
+        Endpoint::post("/dead-letters/{id}/correct", letter_work::post).taking(letter_work::MAX_FORM_BYTES),
+        Endpoint::post("/dead-letters/{id}/split", letter_work::post).taking(letter_work::MAX_FORM_BYTES),
+        Endpoint::post("/dead-letters/{id}/notify", letter_work::post),
+        Endpoint::post("/dead-letters/{id}/follow-up", letter_work::post),
         Endpoint::post("/dead-letters/{id}/reveal", reveal::of_letter),
         Endpoint::post("/jobs/{id}/reveal", reveal::of_job),
         Endpoint::post("/kinds/pause", kinds::pause),

@@ -6,8 +6,8 @@
 use crate::store::conflict::{letter_conflict, taken_conflict};
 use app::error::StoreError;
 use app::model::FieldError;
-use app::model::correction::{stored_differences, with_masked_restored};
-use app::model::customer_notice::{CustomerNotice, NoticeFacts, render};
+use app::model::correction::{holds_marker, stored_differences, with_masked_restored};
+use app::model::customer_notice::{CustomerNotice, of_letter};
 use app::model::job::RawJson;
 use app::model::json_tree::{JsonTree, Step};
 use app::model::letter::{DeadLetter, LetterStatus};
@@ -110,10 +110,7 @@ pub fn plan_act(held: &Held<'_>, act: &LetterAct) -> Result<ActPlan, StoreError>
     match act.action {
         RecoveryAction::ApproveAndReplay => plan.replays.push(NewReplay { payload: None, inherits_key: true }),
         RecoveryAction::CorrectAndReplay => correct(held, act, &mut plan)?,
-        RecoveryAction::SplitAndReplay => {
-            let parts = act.payloads.iter().flatten().cloned();
-            plan.replays.extend(parts.map(|part| NewReplay { payload: Some(part), inherits_key: false }));
-        }
+        RecoveryAction::SplitAndReplay => split(held, act, &mut plan)?,
         RecoveryAction::CloseAndNotify => plan.notice = Some(notice(held)?),
         RecoveryAction::PolicyUpdate => plan.follow_up = Some(follow_up(held, act)?),
         RecoveryAction::RejectAndClose | RecoveryAction::Take | RecoveryAction::Release => {}
@@ -161,22 +158,27 @@ fn correct(held: &Held<'_>, act: &LetterAct, plan: &mut ActPlan) -> Result<(), S
     Ok(())
 }
 
+/// Which hidden value belongs into which part cannot be told, so a part says it
+/// itself or does without.
+fn split(held: &Held<'_>, act: &LetterAct, plan: &mut ActPlan) -> Result<(), FieldError> {
+    for (at, part) in act.payloads.iter().flatten().enumerate() {
+        if !held.policy.masked_fields.is_empty() && holds_marker(&JsonTree::of(part)) {
+            return Err(FieldError::new(
+                format!("payloads[{at}]"),
+                "holds the marker of a hidden value: write the value itself, or leave the field out",
+            ));
+        }
+        plan.replays.push(NewReplay { payload: Some(part.clone()), inherits_key: false });
+    }
+    Ok(())
+}
+
 /// The notice that closing the letter would send.
 ///
 /// # Errors
 /// The payload declares no recipient, or several.
 pub fn notice(held: &Held<'_>) -> Result<CustomerNotice, FieldError> {
-    let letter = held.letter;
-    let id = letter.id.to_string();
-    let facts = NoticeFacts {
-        letter: &id,
-        kind: &letter.kind,
-        source: &letter.source,
-        reason: letter.reason_code.as_deref().or(letter.failure_reason.as_deref()),
-        field: letter.field.as_deref(),
-    };
-    let payload = held.payload.map(JsonTree::of);
-    render(&held.policy.notice_templates, &facts, payload.as_ref(), &held.policy.recipient_fields)
+    of_letter(held.letter, held.payload, held.policy)
 }
 
 fn follow_up(held: &Held<'_>, act: &LetterAct) -> Result<NewFollowUp, FieldError> {

@@ -3,6 +3,7 @@
 
 use crate::state::AppState;
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -30,6 +31,14 @@ impl Endpoint {
     /// Answers PUT.
     pub fn put<H: Handler<T, AppState>, T: 'static>(path: &'static str, handler: H) -> Self {
         Self { method: Method::PUT, path, route: on(MethodFilter::PUT, handler) }
+    }
+}
+
+impl Endpoint {
+    /// The same for bodies of up to so many bytes.
+    #[must_use]
+    pub fn taking(self, max_bytes: usize) -> Self {
+        Self { route: self.route.layer(DefaultBodyLimit::max(max_bytes)), ..self }
     }
 }
 

@@ -9,7 +9,9 @@ use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
-use app::api::{CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, SetUpLink, status_of};
+use app::api::{
+    CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, Posted, SetUpLink, status_of,
+};
 use app::error::{AppError, StoreError};
 use app::model::people::{Viewer, session_id};
 use app::pages::told::Told;
@@ -81,6 +83,9 @@ fn provide(state: &AppState) {
     provide_context(failure_report());
     if let Some(told) = extensions.get::<Told>() {
         provide_context(told.clone());
+    }
+    if let Some(posted) = extensions.get::<Posted>() {
+        provide_context(posted.clone());
     }
     if let Some(&away) = extensions.get::<DatabaseAway>() {
         provide_context(away);
@@ -218,6 +223,7 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
     let shown_on = extensions.get::<ShownOn>().and_then(|ShownOn(page)| page.parse::<Uri>().ok());
     let once = extensions.get::<Once>().cloned();
     let told = extensions.get::<Told>().cloned();
+    let posted = extensions.get::<Posted>().cloned();
     let mut attempts = Vec::with_capacity(2);
     if let Some(uri) = shown_on {
         attempts.push((uri, None));
@@ -228,7 +234,10 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
     for (uri, told) in attempts {
         let mut page_request = Request::from_parts(asking.clone(), Body::empty());
         *page_request.uri_mut() = uri;
-        told.map(|told| page_request.extensions_mut().insert(told));
+        match told {
+            Some(told) => drop(page_request.extensions_mut().insert(told)),
+            None => drop(posted.clone().map(|posted| page_request.extensions_mut().insert(posted))),
+        }
         once.clone().map(|once| page_request.extensions_mut().insert(once));
         let Ok(mut page) = pages.clone().oneshot(page_request).await;
         if page.status() == StatusCode::OK {

@@ -4,6 +4,7 @@
 //! Needs neither database nor scripts, so that it works when little else does.
 
 use crate::state::AppState;
+use app::api::Posted;
 use app::error::StoreError;
 use app::model::FieldError;
 use app::pages::notice::Notice;
@@ -12,6 +13,7 @@ use axum::extract::rejection::FormRejection;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
+use std::sync::Arc;
 
 /// One such answer.
 #[derive(Debug, Clone)]
@@ -23,6 +25,7 @@ pub struct Problem {
     retry_after_seconds: Option<u64>,
     reloads: bool,
     page: Option<ShownOn>,
+    posted: Option<Posted>,
 }
 
 /// In an answer's extensions: the page (path and query) that says it better.
@@ -39,6 +42,7 @@ impl Problem {
             retry_after_seconds: None,
             reloads: false,
             page: None,
+            posted: None,
         }
     }
 
@@ -48,6 +52,22 @@ impl Problem {
     pub fn shown_on(mut self, page: &str, notice: Notice) -> Self {
         self.page = Some(ShownOn(with_notice(page, notice)));
         self
+    }
+
+    /// The same, said on the page that the form stands on, with all that was typed.
+    #[must_use]
+    pub fn shown_with(mut self, page: &str, fields: Arc<Vec<(String, String)>>) -> Self {
+        self.page = Some(ShownOn(page.to_owned()));
+        self.posted = Some(Posted { fields, sentence: Some(self.sentence.clone()) });
+        self
+    }
+
+    /// 200: the page again, showing what the posted fields would do.
+    pub fn preview(page: &str, fields: Arc<Vec<(String, String)>>) -> Self {
+        let mut shown = Self::new(StatusCode::OK, "Not done yet", "Nothing was done yet. Go back and try again.");
+        shown.page = Some(ShownOn(page.to_owned()));
+        shown.posted = Some(Posted { fields, sentence: None });
+        shown.back_to(page, "Back")
     }
 
     /// The same, shown on `page` under the notice that goes with its status.
@@ -237,6 +257,9 @@ impl IntoResponse for Problem {
         response.extensions_mut().insert(told);
         if let Some(page) = self.page {
             response.extensions_mut().insert(page);
+        }
+        if let Some(posted) = self.posted {
+            response.extensions_mut().insert(posted);
         }
         response
     }

@@ -8,6 +8,7 @@ mod cross_site;
 mod demo;
 mod export;
 mod forms;
+mod letter_work;
 mod live;
 mod people;
 mod set_up;
