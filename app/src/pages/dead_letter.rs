@@ -119,6 +119,8 @@ fn source(detail: &DeadLetterDetail, path: &str, may_see: bool, show_all: bool) 
     }
 }
 
+/// Bytes of evidence that fit on a line.
+const SHORT: usize = 300;
 /// Bytes of the source shown before and behind the evidence.
 const AROUND: usize = 6_000;
 
@@ -128,9 +130,20 @@ fn marked(detail: &DeadLetterDetail, evidence: &str, path: &str, show_all: bool)
         payload.iter().flat_map(|payload| payload.leaves(1_000)).filter_map(|(_, leaf)| leaf.as_text()).collect();
     let found = texts.iter().find_map(|text| find_quote(text, evidence).map(|range| (text, range)));
     let Some((text, range)) = found else {
+        // Where it should have been: the text that the agent most likely read.
+        let longest = texts.iter().max_by_key(|text| text.len()).map(|text| {
+            let is_cut = text.len() > AROUND;
+            let shown = visible_lines(cut(text, AROUND)).into_owned();
+            view! { <pre tabindex="0" class="source">{shown}{is_cut.then_some("…")}</pre> }
+        });
+        let quoted = if evidence.len() > SHORT {
+            text_block(&visible_lines(evidence), path, show_all).into_any()
+        } else {
+            view! { <mark>{visible_lines(evidence).into_owned()}</mark>" · " }.into_any()
+        };
         return view! {
-            {text_block(&visible_lines(evidence), path, show_all)}
-            <p class="hint">"not found in the text"</p>
+            <div class="missed">{quoted}"not found in the text"</div>
+            {longest}
         }
         .into_any();
     };

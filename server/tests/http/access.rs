@@ -46,7 +46,7 @@ fn callers() -> Vec<Caller> {
 
 /// What the table says the caller gets.
 fn expected(row: &Row, caller: Caller) -> u16 {
-    let is_page = web::pages::paths().iter().any(|path| path == row.route);
+    let is_page = row.method == Method::GET && web::pages::paths().iter().any(|path| path == row.route);
     let to_sign_in = if is_page { 303 } else { 401 };
     match (row.who, caller) {
         (Who::Anybody, _) | (Who::TokenOrPerson(_), Caller::Person(_)) => row.through,
