@@ -17,22 +17,19 @@ const MAX_LEAVES: usize = 100_000;
 /// The corrected payload with every masked field as it was: where the marker
 /// stands, or where the field is absent, the original value is put back.
 ///
+/// In a list that was changed, whose hidden value a marker stands for is told by
+/// what can be seen of its item, never guessed by its position: one person's
+/// account must not end up with another.
+///
 /// # Errors
-/// A marker that stands where the original has nothing to put back.
+/// A marker of which cannot be told what it stands for.
 pub fn with_masked_restored(
     original: &JsonTree,
     corrected: &RawJson,
     is_masked: &dyn Fn(&[Step]) -> bool,
 ) -> Result<JsonTree, FieldError> {
     let mut restored = JsonTree::of(corrected);
-    let mut hidden = Vec::new();
-    collect_masked(original, &mut Vec::new(), is_masked, &mut hidden);
-    for path in hidden {
-        let kept = restored.get(&path).is_none_or(|now| now.as_text().as_deref() == Some(MARKER));
-        if kept && let Some(value) = original.get(&path) {
-            put_back(&mut restored, &path, value.clone());
-        }
-    }
+    restore(original, &mut restored, &mut Vec::new(), is_masked);
     let orphan = restored.leaves(MAX_LEAVES).into_iter().find(|(path, value)| {
         value.as_text().as_deref() == Some(MARKER) && original.get(path).is_none_or(|was| was != *value)
     });
@@ -40,15 +37,128 @@ pub fn with_masked_restored(
         None => Ok(restored),
         Some((path, _)) => Err(FieldError::new(
             format!("payload.{}", path_text(&path)),
-            "holds the marker of a hidden value, and there is no hidden value of the original here",
+            "holds the marker of a hidden value, and which one cannot be told here: write the value itself, or leave \
+             its list as it was",
         )),
     }
+}
+
+fn restore(original: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) {
+    match (original, now) {
+        (JsonTree::Object(_), now @ JsonTree::Object(_)) => {
+            for (key, was) in original.members() {
+                at.push(Step::Key(key.clone()));
+                restore_member(was, now, at, is_masked);
+                at.pop();
+            }
+        }
+        (JsonTree::Array(old), JsonTree::Array(new)) => {
+            for (item, from) in partners(old, new, at, is_masked).into_iter().enumerate() {
+                let Some(from) = from else { continue };
+                at.push(Step::Item(from));
+                match is_masked(at) {
+                    true if is_marker(&new[item]) => new[item] = old[from].clone(),
+                    true => {}
+                    false => restore(&old[from], &mut new[item], at, is_masked),
+                }
+                at.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The member that `at` ends in.
+fn restore_member(was: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) {
+    let here = &at[at.len() - 1..].to_vec();
+    if is_masked(at) {
+        if now.get(here).is_none_or(is_marker) {
+            now.set(here, was.clone());
+        }
+        return;
+    }
+    match now.get(here).cloned() {
+        Some(mut inner) => {
+            restore(was, &mut inner, at, is_masked);
+            now.set(here, inner);
+        }
+        // An object that is gone comes back with what was hidden in it, and no more.
+        None if matches!(was, JsonTree::Object(_)) => {
+            let mut hidden = JsonTree::Object(Vec::new());
+            restore(was, &mut hidden, at, is_masked);
+            if hidden != JsonTree::Object(Vec::new()) {
+                now.set(here, hidden);
+            }
+        }
+        None => {}
+    }
+}
+
+/// For each item as it is now, which one of the original it was, if that can be told.
+fn partners(
+    old: &[JsonTree],
+    new: &[JsonTree],
+    at: &[Step],
+    is_masked: &dyn Fn(&[Step]) -> bool,
+) -> Vec<Option<usize>> {
+    let seen = |items: &[JsonTree]| -> Vec<JsonTree> {
+        let place = |item: usize| [at, &[Step::Item(item)]].concat();
+        items.iter().enumerate().map(|(item, tree)| without_masked(tree, &place(item), is_masked)).collect()
+    };
+    let (old_seen, new_seen) = (seen(old), seen(new));
+    if old_seen == new_seen {
+        return (0..new.len()).map(Some).collect();
+    }
+    let of_old = |wanted: &JsonTree| -> Vec<usize> {
+        old_seen.iter().enumerate().filter(|(_, tree)| *tree == wanted).map(|(item, _)| item).collect()
+    };
+    new_seen
+        .iter()
+        .enumerate()
+        .map(|(item, tree)| match of_old(tree).as_slice() {
+            [only] => Some(*only),
+            // Edited in its place, and nobody else has come from there.
+            [] if old.len() == new.len() && !new_seen.contains(&old_seen[item]) => Some(item),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What can be seen of a value: masked members left out, masked items as markers.
+fn without_masked(tree: &JsonTree, at: &[Step], is_masked: &dyn Fn(&[Step]) -> bool) -> JsonTree {
+    if is_masked(at) {
+        return JsonTree::string(MARKER);
+    }
+    match tree {
+        JsonTree::Scalar(_) => tree.clone(),
+        JsonTree::Array(items) => JsonTree::Array(
+            items
+                .iter()
+                .enumerate()
+                .map(|(item, inner)| without_masked(inner, &[at, &[Step::Item(item)]].concat(), is_masked))
+                .collect(),
+        ),
+        JsonTree::Object(members) => JsonTree::Object(
+            members
+                .iter()
+                .zip(tree.members())
+                .filter_map(|((raw, inner), (key, _))| {
+                    let place = [at, &[Step::Key(key)]].concat();
+                    (!is_masked(&place)).then(|| (raw.clone(), without_masked(inner, &place, is_masked)))
+                })
+                .collect(),
+        ),
+    }
+}
+
+fn is_marker(tree: &JsonTree) -> bool {
+    tree.as_text().as_deref() == Some(MARKER)
 }
 
 /// Whether the marker of a hidden value stands anywhere in it.
 pub fn holds_marker(tree: &JsonTree) -> bool {
     match tree {
-        JsonTree::Scalar(_) => tree.as_text().as_deref() == Some(MARKER),
+        JsonTree::Scalar(_) => is_marker(tree),
         JsonTree::Array(items) => items.iter().any(holds_marker),
         JsonTree::Object(members) => members.iter().any(|(_, value)| holds_marker(value)),
     }
@@ -68,22 +178,6 @@ fn collect_masked(tree: &JsonTree, path: &mut Path, is_masked: &dyn Fn(&[Step]) 
         JsonTree::Scalar(_) => {}
         JsonTree::Array(items) => items.iter().enumerate().for_each(|(at, item)| step_into(Step::Item(at), item)),
         JsonTree::Object(_) => tree.members().iter().for_each(|(key, inner)| step_into(Step::Key(key.clone()), inner)),
-    }
-}
-
-/// Puts a value at its path; objects on the way that are gone come back, list
-/// items that were removed stay removed.
-fn put_back(tree: &mut JsonTree, path: &[Step], value: JsonTree) {
-    for end in 1..path.len() {
-        let is_gone = tree.get(&path[..end]).is_none();
-        if is_gone && matches!(path[end], Step::Key(_)) && matches!(path[end - 1], Step::Key(_)) {
-            tree.set(&path[..end], JsonTree::Object(Vec::new()));
-        }
-    }
-    let parent_is_there = tree.get(&path[..path.len() - 1]).is_some();
-    let is_item = matches!(path.last(), Some(Step::Item(_)));
-    if parent_is_there && (!is_item || tree.get(path).is_some()) {
-        tree.set(path, value);
     }
 }
 
@@ -154,6 +248,30 @@ mod tests {
             "a new value is a change"
         );
         assert!(!restored(r#"{"lines":[{}]}"#).unwrap().contains("X2"), "a removed item stays removed");
+    }
+
+    #[test]
+    fn a_marker_in_a_changed_list_is_never_guessed() {
+        let original = JsonTree::of(&json(
+            r#"{"lines":[{"payee":"Anna","iban":"IBAN-ANNA"},{"payee":"Bert","iban":"IBAN-BERT"},{"payee":"Cleo","iban":"IBAN-CLEO"}]}"#,
+        ));
+        let restored = |text: &str| {
+            with_masked_restored(&original, &json(text), &iban_is_masked).map(|tree| tree.to_json().as_str().to_owned())
+        };
+        let shorter = restored(r#"{"lines":[{"payee":"Bert","iban":"•••"},{"payee":"Cleo","iban":"•••"}]}"#).unwrap();
+        assert_eq!(shorter, r#"{"lines":[{"payee":"Bert","iban":"IBAN-BERT"},{"payee":"Cleo","iban":"IBAN-CLEO"}]}"#);
+        let turned =
+            restored(r#"{"lines":[{"payee":"Cleo","iban":"•••"},{"payee":"Anna"},{"payee":"Bert","iban":"•••"}]}"#);
+        let turned = turned.unwrap();
+        assert!(turned.contains(r#""Cleo","iban":"IBAN-CLEO""#) && turned.contains(r#""Anna","iban":"IBAN-ANNA""#));
+        let edited = r#"{"lines":[{"payee":"Anna B.","iban":"•••"},{"payee":"Bert","iban":"•••"},{"payee":"Cleo","iban":"•••"}]}"#;
+        assert!(restored(edited).unwrap().contains(r#""Anna B.","iban":"IBAN-ANNA""#), "edited in its place");
+        for unclear in [
+            r#"{"lines":[{"payee":"Dora","iban":"•••"},{"payee":"Bert","iban":"•••"}]}"#,
+            r#"{"lines":[{"payee":"Bert","iban":"•••"},{"payee":"Dora","iban":"•••"},{"payee":"Cleo","iban":"•••"}]}"#,
+        ] {
+            assert_eq!(restored(unclear).unwrap_err().field.ends_with("iban"), true, "{unclear}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub struct GroupCursor {
 }
 
 impl GroupCursor {
-    /// Reads what [`Self::to_string`] wrote.
+    /// Reads what its `Display` wrote.
     ///
     /// # Errors
     /// Names the parameter.

@@ -92,7 +92,7 @@ pub struct Policy {
     /// The closed set of reason codes.
     pub reason_codes: Vec<String>,
     /// Payload fields that are shown only when a reviewer reveals them: dotted
-    /// paths, as [`mask`](super::mask) reads them.
+    /// paths, as [`mask`] reads them.
     pub masked_fields: Vec<String>,
 }
 

@@ -46,9 +46,11 @@ export const test = base.extend<PerTest, PerWorker>({
     });
   },
 
-  ownServer: async ({}, use) => {
+  ownServer: async ({ page }, use) => {
     const server = await Server.start();
     await use(server);
+    // First the page: that its stream is cut when the server goes is no complaint.
+    await page.close();
     await server.stop();
   },
 });

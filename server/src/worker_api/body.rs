@@ -69,7 +69,7 @@ impl Incoming {
     }
 
     /// The body as a JSON object, its long parts cut or left out while it comes
-    /// in: see [`Shortener`]. For reports that must not be lost over their size.
+    /// in: see `Shortener`. For reports that must not be lost over their size.
     ///
     /// # Errors
     /// As [`Self::json`], the limit being [`MAX_DRAINED_BYTES`], and

@@ -2,7 +2,7 @@
 //! plain addresses that monitors ask.
 //!
 //! One file per call, all alike: extract, demand the scope, parse, one call of
-//! the store, answer. Rules of single fields are in [`checked`], the shape of
+//! the store, answer. Rules of single fields are in `checked`, the shape of
 //! errors in [`error`], limits of sizes in [`body`]. Nothing here looks at a
 //! session cookie, except `GET /verdict`, which people open in a browser.
 //!

@@ -123,7 +123,11 @@ fn push_search<DB: Dialect>(query: &mut QueryBuilder<DB>, filter: &LetterFilter)
         query.push(" OR ");
         push_holds::<DB>(query, "l.evidence", text);
         for spelling in json_spellings(text) {
-            query.push(" OR EXISTS (SELECT 1 FROM jobs j WHERE j.id = l.job_id AND ");
+            // Not where a kind hides fields: a hidden value could be guessed letter by letter.
+            query.push(
+                " OR EXISTS (SELECT 1 FROM jobs j JOIN kinds k ON k.kind = j.kind WHERE j.id = l.job_id \
+                 AND k.overrides NOT LIKE '%\"masked_fields\"%' AND ",
+            );
             push_holds::<DB>(query, "j.payload", &spelling);
             query.push(")");
         }

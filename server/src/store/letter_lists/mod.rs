@@ -18,6 +18,7 @@ use app::model::ids::DeadLetterId;
 use app::model::letter::DeadLetter;
 use app::model::letter_export::ExportedLetter;
 use app::model::letter_filter::LetterFilter;
+use app::model::mask::masked;
 use chrono::{DateTime, Utc};
 use sqlx::{Database, FromRow, QueryBuilder};
 
@@ -119,11 +120,14 @@ pub struct StoredExport {
 
 impl StoredExport {
     /// The record, read at `as_of`.
+    /// The kind's masks are on, whoever asks: what is hidden is revealed one by
+    /// one, and never by the file.
     pub fn exported(self, as_of: DateTime<Utc>) -> Tried<ExportedLetter> {
+        let hidden = self.letter.policy()?.masked_fields;
         Ok(ExportedLetter {
             letter: self.letter.letter(as_of)?,
             payload_ref: self.payload_ref,
-            payload: json(self.payload),
+            payload: json(self.payload).map(|payload| masked(&payload, &hidden).payload),
             upstream_handoffs: json(self.upstream_handoffs),
             envelope: json(self.envelope),
         })
