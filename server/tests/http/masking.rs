@@ -12,6 +12,7 @@ each_database![
     masked_fields_stay_masked_unless_revealed,
     a_reveal_is_audited_with_its_fields_and_a_refused_one_is_none,
     workers_get_the_payload_as_it_was_enqueued,
+    no_export_and_no_search_gets_behind_a_mask,
 ];
 
 const EXACT: &str = r#"{"jobs":[{"kind":"k","source":"s","payload":{"customer":{"iban":"DE8937","n":0.10},"lines":[{"account":9007199254740993},{"account":"b"}]}}]}"#;
@@ -72,4 +73,24 @@ async fn workers_get_the_payload_as_it_was_enqueued(db: Arc<TestDatabase>) {
     let client = Client::of(&db).await;
     job(&client).await;
     assert_eq!(client.claim("k").await["payload"]["customer"]["iban"], "DE8937");
+}
+
+async fn no_export_and_no_search_gets_behind_a_mask(db: Arc<TestDatabase>) {
+    let client = Client::of(&db).await;
+    let path = job(&client).await;
+    let claimed = client.claim("k").await;
+    let report = json!({"lease_token": claimed["lease_token"], "error": "boom", "http_status": 400});
+    client.post(format!("{path}/fail"), report).await;
+    for format in ["csv", "json"] {
+        let export = client.get(format!("/api/v1/export/dead-letters.{format}")).await;
+        assert!(export.text().contains("boom") && export.text().contains("•••"), "{}", export.text());
+        assert!(!export.text().contains("DE8937"), "{}", export.text());
+    }
+    let found = async |text: &str| {
+        let list = client.get(format!("/api/v1/dead-letters?q={text}")).await.json();
+        list["dead_letters"].as_array().unwrap().len()
+    };
+    assert_eq!((found("boom").await, found("DE89").await), (1, 0));
+    client.put("/api/v1/policies/k", json!({"masked_fields": null})).await;
+    assert_eq!(found("DE89").await, 1, "what nobody hides is found");
 }
