@@ -7,8 +7,6 @@ pub mod once;
 pub mod request;
 
 use crate::error::{AppError, StoreError};
-use crate::model::job::RawJson;
-use crate::model::mask::masked;
 use crate::model::people::{Role, Viewer};
 use crate::panel::PanelView;
 use crate::store::{Store, Stored};
@@ -149,20 +147,21 @@ pub async fn masked_fields(store: &dyn Store, kind: &str) -> Stored<Vec<String>>
 }
 
 impl Access {
-    /// Puts the kind's masks on a payload of `subject`, but for the fields that
-    /// this very answer reveals; answers which fields are hidden.
+    /// Puts the kind's masks on what is shown of `subject`, but for the fields
+    /// that this very answer reveals; answers which fields are hidden.
     ///
     /// # Errors
     /// As the store.
-    pub async fn mask(&self, kind: &str, subject: &str, payload: &mut Option<RawJson>) -> Stored<Vec<String>> {
+    pub async fn mask<T>(
+        &self,
+        kind: &str,
+        subject: &str,
+        shown: &mut T,
+        put_on: fn(&mut T, &[String]) -> Vec<String>,
+    ) -> Stored<Vec<String>> {
         let revealed = if self.viewer.may(Role::Reviewer) { Once::revealed(subject) } else { Vec::new() };
-        let Some(json) = payload else {
-            return Ok(Vec::new());
-        };
         let mut fields = masked_fields(&*self.store, kind).await?;
         fields.retain(|field| !revealed.contains(field));
-        let masked = masked(json, &fields);
-        *json = masked.payload;
-        Ok(masked.hidden)
+        Ok(put_on(shown, &fields))
     }
 }

@@ -18,7 +18,7 @@ pub fn sessions(
     let rows = list.iter().map(|session| row(session, current, action, name)).collect_view();
     view! {
         <div class="scroll" tabindex="0" role="region" aria-label="Sessions">
-            <table class="sessions">
+            <table class="sessions compact">
                 <thead>
                     <tr>
                         <th scope="col">"Signed in"</th>
@@ -45,9 +45,9 @@ fn row(session: &Session, current: Option<&str>, action: &'static str, name: Opt
     );
     view! {
         <tr>
-            <td>{date_and_time(session.created_at)}</td>
-            <td>{date_and_time(session.last_active_at)}{is_current.then(|| view! { " "<b>"this one"</b> })}</td>
-            <td>{session.address.clone().unwrap_or_else(|| "unknown".to_owned())}</td>
+            <td data-label="Signed in">{date_and_time(session.created_at)}</td>
+            <td data-label="Last seen">{date_and_time(session.last_active_at)}{is_current.then(|| view! { " "<b>"this one"</b> })}</td>
+            <td data-label="From">{session.address.clone().unwrap_or_else(|| "unknown".to_owned())}</td>
             <td class="name" title=agent.clone()>{agent.clone()}</td>
             <td>
                 <form method="post" action=action>

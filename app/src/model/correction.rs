@@ -3,9 +3,10 @@
 
 use super::FieldError;
 use super::job::RawJson;
-use super::json_tree::{Difference, JsonTree, Path, Step, differences, path_text};
+use super::json_tree::{Difference, JsonTree, Path, Step, differences, path_text, quoted};
 use super::mask::MARKER;
 use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
 
 /// Most changes that are stored with a decision.
 const MAX_DIFFERENCES: usize = 200;
@@ -29,7 +30,9 @@ pub fn with_masked_restored(
     is_masked: &dyn Fn(&[Step]) -> bool,
 ) -> Result<JsonTree, FieldError> {
     let mut restored = JsonTree::of(corrected);
-    restore(original, &mut restored, &mut Vec::new(), is_masked);
+    if holds_masked(original, &mut Vec::new(), is_masked) {
+        restore(original, &mut restored, &mut Vec::new(), is_masked);
+    }
     let orphan = restored.leaves(MAX_LEAVES).into_iter().find(|(path, value)| {
         value.as_text().as_deref() == Some(MARKER) && original.get(path).is_none_or(|was| was != *value)
     });
@@ -43,16 +46,28 @@ pub fn with_masked_restored(
     }
 }
 
+/// Whether anything in the value at that place is masked.
+fn holds_masked(tree: &JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) -> bool {
+    let mut step_into = |step: Step, inner: &JsonTree| {
+        at.push(step);
+        let holds = is_masked(at) || holds_masked(inner, at, is_masked);
+        at.pop();
+        holds
+    };
+    match tree {
+        JsonTree::Scalar(_) => false,
+        JsonTree::Array(items) => items.iter().enumerate().any(|(item, inner)| step_into(Step::Item(item), inner)),
+        JsonTree::Object(_) => tree.members().into_iter().any(|(key, inner)| step_into(Step::Key(key), inner)),
+    }
+}
+
 fn restore(original: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) {
     match (original, now) {
-        (JsonTree::Object(_), now @ JsonTree::Object(_)) => {
-            for (key, was) in original.members() {
-                at.push(Step::Key(key.clone()));
-                restore_member(was, now, at, is_masked);
-                at.pop();
-            }
-        }
+        (JsonTree::Object(_), now @ JsonTree::Object(_)) => restore_members(original, now, at, is_masked),
         (JsonTree::Array(old), JsonTree::Array(new)) => {
+            if !holds_masked(original, at, is_masked) {
+                return;
+            }
             for (item, from) in partners(old, new, at, is_masked).into_iter().enumerate() {
                 let Some(from) = from else { continue };
                 at.push(Step::Item(from));
@@ -68,29 +83,29 @@ fn restore(original: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &d
     }
 }
 
-/// The member that `at` ends in.
-fn restore_member(was: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) {
-    let here = &at[at.len() - 1..].to_vec();
-    if is_masked(at) {
-        if now.get(here).is_none_or(is_marker) {
-            now.set(here, was.clone());
-        }
-        return;
-    }
-    match now.get(here).cloned() {
-        Some(mut inner) => {
-            restore(was, &mut inner, at, is_masked);
-            now.set(here, inner);
-        }
-        // An object that is gone comes back with what was hidden in it, and no more.
-        None if matches!(was, JsonTree::Object(_)) => {
-            let mut hidden = JsonTree::Object(Vec::new());
-            restore(was, &mut hidden, at, is_masked);
-            if hidden != JsonTree::Object(Vec::new()) {
-                now.set(here, hidden);
+fn restore_members(original: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) {
+    let places: HashMap<String, usize> =
+        now.members().into_iter().enumerate().map(|(place, (name, _))| (name, place)).collect();
+    let JsonTree::Object(members) = now else { return };
+    for (name, was) in original.members() {
+        let place = places.get(&name).copied();
+        at.push(Step::Key(name.clone()));
+        match (place, is_masked(at)) {
+            (Some(place), true) if is_marker(&members[place].1) => members[place].1 = was.clone(),
+            (Some(_), true) => {}
+            (None, true) => members.push((quoted(&name), was.clone())),
+            (Some(place), false) => restore(was, &mut members[place].1, at, is_masked),
+            // An object that is gone comes back with what was hidden in it, and no more.
+            (None, false) if matches!(was, JsonTree::Object(_)) => {
+                let mut hidden = JsonTree::Object(Vec::new());
+                restore(was, &mut hidden, at, is_masked);
+                if hidden != JsonTree::Object(Vec::new()) {
+                    members.push((quoted(&name), hidden));
+                }
             }
+            (None, false) => {}
         }
-        None => {}
+        at.pop();
     }
 }
 
@@ -109,17 +124,19 @@ fn partners(
     if old_seen == new_seen {
         return (0..new.len()).map(Some).collect();
     }
-    let of_old = |wanted: &JsonTree| -> Vec<usize> {
-        old_seen.iter().enumerate().filter(|(_, tree)| *tree == wanted).map(|(item, _)| item).collect()
-    };
+    // `None` for what is seen more than once.
+    let mut of_old: HashMap<&JsonTree, Option<usize>> = HashMap::new();
+    for (item, tree) in old_seen.iter().enumerate() {
+        of_old.entry(tree).and_modify(|only| *only = None).or_insert(Some(item));
+    }
+    let still_there: HashSet<&JsonTree> = new_seen.iter().collect();
     new_seen
         .iter()
         .enumerate()
-        .map(|(item, tree)| match of_old(tree).as_slice() {
-            [only] => Some(*only),
+        .map(|(item, tree)| match of_old.get(tree) {
+            Some(&only) => only,
             // Edited in its place, and nobody else has come from there.
-            [] if old.len() == new.len() && !new_seen.contains(&old_seen[item]) => Some(item),
-            _ => None,
+            None => (old.len() == new.len() && !still_there.contains(&old_seen[item])).then_some(item),
         })
         .collect()
 }
@@ -272,6 +289,28 @@ mod tests {
         ] {
             assert!(restored(unclear).unwrap_err().field.ends_with("iban"), "{unclear}");
         }
+    }
+
+    /// Takes for ever where one member or item is looked for among all others,
+    /// and a correction is judged while nobody else can write.
+    #[test]
+    fn the_largest_payload_is_corrected_in_one_go() {
+        let members = |changed: usize, value: &str| -> String {
+            let all = (0..50_000).map(|n| format!("\"k{n}\":{}", if n == changed { value } else { "1" }));
+            all.collect::<Vec<_>>().join(",")
+        };
+        let items = |changed: usize, value: &str| -> String {
+            let all = (0..20_000)
+                .map(|n| format!(r#"{{"n":{n},"v":{},"iban":"•••"}}"#, if n == changed { value } else { "1" }));
+            all.collect::<Vec<_>>().join(",")
+        };
+        let payload = |object: String, list: String| json(&format!(r#"{{"o":{{{object}}},"l":[{list}]}}"#));
+        let before = JsonTree::of(&payload(members(0, "1"), items(0, "1").replace("•••", "DE89")));
+        let corrected = payload(members(49_999, "2"), items(19_999, "2"));
+        let after = with_masked_restored(&before, &corrected, &iban_is_masked).unwrap();
+        assert_eq!(after.to_json().as_str().matches("DE89").count(), 20_000);
+        let changes: Vec<String> = differences(&before, &after).iter().map(|one| path_text(&one.path)).collect();
+        assert_eq!(changes, ["o.k49999", "l[19999].v"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use super::FieldError;
 use super::job::RawJson;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// Nesting beyond this is kept as one piece of text, so that no payload can
@@ -13,7 +14,7 @@ use std::fmt::Write as _;
 const MAX_DEPTH: usize = 64;
 
 /// A JSON value whose scalars and keys are kept word for word.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum JsonTree {
     /// A string (with its quotes), number, `true`, `false` or `null`.
     Scalar(String),
@@ -241,16 +242,21 @@ fn compare(path: &mut Path, before: &JsonTree, after: &JsonTree, found: &mut Vec
         return;
     }
     match (before, after) {
-        (JsonTree::Object(old), JsonTree::Object(new)) if has_plain_keys(old) && has_plain_keys(new) => {
-            let value_in = |members: &[(String, JsonTree)], name: &str| {
-                members.iter().find(|(raw, _)| unquoted(raw) == name).map(|(_, value)| value.clone())
-            };
-            let names = old.iter().map(|(raw, _)| unquoted(raw));
-            let added = new.iter().map(|(raw, _)| unquoted(raw)).filter(|name| value_in(old, name).is_none());
-            for name in names.chain(added) {
-                step_into(path, Step::Key(name.clone()), value_in(old, &name), value_in(new, &name), found);
+        (JsonTree::Object(_), JsonTree::Object(_)) => match (by_name(before), by_name(after)) {
+            (Some(old), Some(new)) => {
+                let names = before.members().into_iter().map(|(name, _)| name);
+                let added = after.members().into_iter().map(|(name, _)| name).filter(|name| !old.contains_key(name));
+                for name in names.chain(added) {
+                    let value_in =
+                        |members: &HashMap<String, &JsonTree>| members.get(&name).map(|&value| value.clone());
+                    let (was, is) = (value_in(&old), value_in(&new));
+                    step_into(path, Step::Key(name), was, is, found);
+                }
             }
-        }
+            _ => {
+                found.push(Difference { path: path.clone(), before: Some(before.clone()), after: Some(after.clone()) })
+            }
+        },
         (JsonTree::Array(old), JsonTree::Array(new)) => {
             for at in 0..old.len().max(new.len()) {
                 step_into(path, Step::Item(at), old.get(at).cloned(), new.get(at).cloned(), found);
@@ -275,14 +281,17 @@ fn step_into(
     path.pop();
 }
 
-/// Objects that repeat a key are compared whole: which of the two changed cannot be told.
-fn has_plain_keys(members: &[(String, JsonTree)]) -> bool {
-    let names: std::collections::BTreeSet<String> = members.iter().map(|(raw, _)| unquoted(raw)).collect();
-    names.len() == members.len()
+/// The members of an object by name. `None` when a name is repeated: which of
+/// the two changed cannot be told, so such objects are compared whole.
+fn by_name(object: &JsonTree) -> Option<HashMap<String, &JsonTree>> {
+    let members = object.members();
+    let count = members.len();
+    let by_name: HashMap<String, &JsonTree> = members.into_iter().collect();
+    (by_name.len() == count).then_some(by_name)
 }
 
 /// Text as a JSON string.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

@@ -4,7 +4,6 @@
 //! that one thousands of times a second and never look at these.
 
 use super::customer_notice::{DEFAULT_RECIPIENT_FIELDS, NoticeTemplate, default_templates};
-use super::json_tree::Step;
 use super::mask::FieldPath;
 use super::policy::{KindPolicy, Overrides};
 use super::workflow::{WorkflowRule, built_in};
@@ -47,9 +46,9 @@ impl LetterPolicy {
         }
     }
 
-    /// Whether the value at that place of a payload is masked.
-    pub fn is_masked(&self, place: &[Step]) -> bool {
-        self.masked_fields.iter().filter_map(|field| field.parse::<FieldPath>().ok()).any(|field| field.is_at(place))
+    /// The masked fields, read. They were checked when they were set.
+    pub fn masks(&self) -> Vec<FieldPath> {
+        self.masked_fields.iter().filter_map(|field| field.parse().ok()).collect()
     }
 
     /// The settings in force as a kind's policy shows them.

@@ -6,8 +6,9 @@
 //! an object; `\.`, `\*` and `\\` stand for the character itself.
 
 use super::FieldError;
-use super::job::RawJson;
+use super::job::{JobDetail, RawJson};
 use super::json_tree;
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 /// What stands in a masked field's place.
@@ -105,6 +106,31 @@ pub fn masked(payload: &RawJson, fields: &[String]) -> Masked {
             Masked { payload: RawJson::stored(text), hidden }
         }
     }
+}
+
+/// Puts masks on a payload; answers the paths that hid something.
+pub fn mask_payload(payload: &mut Option<RawJson>, fields: &[String]) -> Vec<String> {
+    let Some(json) = payload else { return Vec::new() };
+    let masked = masked(json, fields);
+    *json = masked.payload;
+    masked.hidden
+}
+
+/// Puts masks on all that a job says of its fields: in the payload, the result,
+/// the values and the evidence, where a field may be named by its whole path.
+/// A source text, in which a hidden value may stand anywhere, is hidden whole.
+/// Answers the paths that hid something.
+pub fn mask_job(job: &mut JobDetail, fields: &[String]) -> Vec<String> {
+    let as_one_key = |field: &String| field.replace('.', "\\.");
+    let paths: Vec<String> = fields.iter().cloned().chain(fields.iter().map(as_one_key)).collect();
+    let mut hidden = BTreeSet::new();
+    for part in [&mut job.payload, &mut job.result, &mut job.values, &mut job.evidence] {
+        hidden.extend(mask_payload(part, &paths));
+    }
+    if !hidden.is_empty() && job.source_text.is_some() {
+        job.source_text = Some(MARKER.to_owned());
+    }
+    fields.iter().filter(|field| hidden.contains(*field) || hidden.contains(&as_one_key(field))).cloned().collect()
 }
 
 fn marker() -> RawJson {

@@ -19,6 +19,7 @@ use crate::model::job::{JobState, RawJson, ReplayMode};
 use crate::model::json_tree::JsonTree;
 use crate::model::letter::{DeadLetter, DeadLetterDetail, Decision, LetterStatus, Replay, Route};
 use crate::model::letter_filter::LetterFilter;
+use crate::model::mask::mask_payload;
 use crate::model::people::{Role, Viewer};
 use crate::model::quote::find_quote;
 use crate::model::text::{cut, visible_lines};
@@ -33,7 +34,8 @@ pub fn DeadLetterPage() -> impl IntoView {
 async fn load(access: Access, request: Request) -> Loaded {
     let id = request.id::<DeadLetterId>("dead letter")?;
     let mut detail = access.store.find_letter(id).await?.ok_or(AppError::NotFound("dead letter"))?;
-    let hidden = access.mask(&detail.letter.kind, &format!("dead_letter {id}"), &mut detail.payload).await?;
+    let hidden =
+        access.mask(&detail.letter.kind, &format!("dead_letter {id}"), &mut detail.payload, mask_payload).await?;
     let whole = contents(&detail, &access.viewer, request.get("show") == Some("all"));
     Ok(view! { {whole}{reveal(&link::letter(id), &hidden, &access.viewer)} }.into_any())
 }

@@ -13,6 +13,7 @@ use crate::components::state_mark::{job_word, of_job, state};
 use crate::error::AppError;
 use crate::model::ids::JobId;
 use crate::model::job::{JobDetail, RawJson};
+use crate::model::mask::mask_job;
 use crate::model::people::Role;
 use leptos::prelude::*;
 
@@ -25,7 +26,7 @@ pub fn JobPage() -> impl IntoView {
 async fn load(access: Access, request: Request) -> Loaded {
     let id = request.id::<JobId>("job")?;
     let mut job = access.store.find_job(id).await?.ok_or(AppError::NotFound("job"))?;
-    let hidden = access.mask(&job.summary.kind, &format!("job {id}"), &mut job.payload).await?;
+    let hidden = access.mask(&job.summary.kind.clone(), &format!("job {id}"), &mut job, mask_job).await?;
     let show_all = request.get("show") == Some("all");
     let may_see = access.viewer.may(Role::Reviewer);
     Ok(view! {

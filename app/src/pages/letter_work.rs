@@ -16,6 +16,7 @@ use crate::model::job::RawJson;
 use crate::model::json_tree::{Difference, JsonTree, Step, differences, path_text};
 use crate::model::letter::DeadLetterDetail;
 use crate::model::letter_policy::LetterPolicy;
+use crate::model::mask::mask_payload;
 use crate::model::people::Role;
 use crate::model::recovery::{FOLLOW_UP_DAYS, RecoveryAction, SPLIT_PARTS};
 use crate::model::text::{preview, visible_lines};
@@ -70,7 +71,7 @@ async fn find(access: &Access, request: &Request) -> Result<DeadLetterDetail, cr
 async fn find_masked(access: &Access, request: &Request) -> Result<DeadLetterDetail, crate::api::PageError> {
     let mut detail = find(access, request).await?;
     let subject = format!("dead_letter {}", detail.letter.id);
-    access.mask(&detail.letter.kind, &subject, &mut detail.payload).await?;
+    access.mask(&detail.letter.kind, &subject, &mut detail.payload, mask_payload).await?;
     Ok(detail)
 }
 

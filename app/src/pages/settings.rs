@@ -4,6 +4,7 @@ use super::frame::{Loaded, Section, page};
 use crate::api::{Access, Once, Request};
 use crate::components::link::with_query;
 use crate::components::moment::date_and_time;
+use crate::components::name::name;
 use crate::components::pager::pager;
 use crate::model::people::{Person, Role, SET_UP_LINK_HOURS};
 use leptos::prelude::*;
@@ -33,13 +34,13 @@ fn contents(people: &[Person], once: Option<Once>, next: Option<String>, first: 
         {tabs("/settings")}
         {once.map(link_once)}
         <div class="scroll" tabindex="0" role="region" aria-label="Users">
-            <table class="users">
+            <table class="users compact">
                 <thead>
                     <tr>
                         <th scope="col">"Name"</th>
                         <th scope="col">"Role"</th>
                         <th scope="col">"Signs in"</th>
-                        <th scope="col">"Sessions"</th>
+                        <th scope="col" class="number">"Sessions"</th>
                         <th scope="col">"Added"</th>
                     </tr>
                 </thead>
@@ -62,11 +63,11 @@ fn row(person: &Person) -> impl IntoView + use<> {
     let href = user_page(&person.name);
     view! {
         <tr>
-            <th scope="row" title=person.name.clone()><a href=href>{person.name.clone()}</a></th>
+            <th scope="row"><a href=href>{name(&person.name)}</a></th>
             <td>{person.role.as_str()}</td>
-            <td>{standing(person)}</td>
-            <td class="number">{person.sessions}</td>
-            <td>{date_and_time(person.created_at)}</td>
+            <td data-label="Signs in">{standing(person)}</td>
+            <td class="number" data-label="Sessions">{person.sessions}</td>
+            <td data-label="Added">{date_and_time(person.created_at)}</td>
         </tr>
     }
 }

@@ -5,6 +5,7 @@ use super::settings::tabs;
 use crate::api::{Access, Once, Request};
 use crate::components::link::with_query;
 use crate::components::moment::date_and_time;
+use crate::components::name::name;
 use crate::components::pager::pager;
 use crate::model::people::{ListedToken, Role, Scope};
 use leptos::prelude::*;
@@ -35,7 +36,7 @@ fn contents(tokens: &[ListedToken], once: Option<Once>, next: Option<String>, fi
         let rows = tokens.iter().map(row).collect_view();
         view! {
             <div class="scroll" tabindex="0" role="region" aria-label="Tokens">
-                <table class="tokens">
+                <table class="tokens compact">
                     <thead>
                         <tr>
                             <th scope="col">"Name"</th>
@@ -79,10 +80,10 @@ fn row(token: &ListedToken) -> impl IntoView + use<> {
     };
     view! {
         <tr>
-            <th scope="row" title=token.name.clone()>{token.name.clone()}</th>
+            <th scope="row">{name(&token.name)}</th>
             <td>{scopes.join(", ")}</td>
-            <td>{date_and_time(token.created_at)}</td>
-            <td>{used}</td>
+            <td data-label="Made">{date_and_time(token.created_at)}</td>
+            <td data-label="Last used">{used}</td>
             <td>{end}</td>
         </tr>
     }

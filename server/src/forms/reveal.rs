@@ -7,8 +7,7 @@ use crate::web::shown_once::ShownOnce;
 use app::api::{Once, masked_fields};
 use app::model::audit::Noted;
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::job::RawJson;
-use app::model::mask::masked;
+use app::model::mask::{mask_job, mask_payload};
 use app::model::people::Role;
 use axum::extract::{Path, State};
 
@@ -25,8 +24,9 @@ pub async fn of_job(
     person.must_be(Role::Reviewer).map_err(|problem| problem.shown_with_fitting_notice(&page))?;
     let missing = || Problem::not_found("There is no such job.");
     let id = id.parse::<JobId>().map_err(|_| missing())?;
-    let job = state.store.find_job(id).await.map_err(|e| Problem::of_store(&state, e))?.ok_or_else(missing)?;
-    reveal(&state, &person, page, format!("job {id}"), &job.summary.kind, job.payload.as_ref()).await
+    let mut job = state.store.find_job(id).await.map_err(|e| Problem::of_store(&state, e))?.ok_or_else(missing)?;
+    let kind = job.summary.kind.clone();
+    reveal(&state, &person, page, (format!("job {id}"), &kind), &mut job, mask_job).await
 }
 
 /// `POST /dead-letters/{id}/reveal`.
@@ -42,21 +42,23 @@ pub async fn of_letter(
     person.must_be(Role::Reviewer).map_err(|problem| problem.shown_with_fitting_notice(&page))?;
     let missing = || Problem::not_found("There is no such dead letter.");
     let id = id.parse::<DeadLetterId>().map_err(|_| missing())?;
-    let detail = state.store.find_letter(id).await.map_err(|e| Problem::of_store(&state, e))?.ok_or_else(missing)?;
-    reveal(&state, &person, page, format!("dead_letter {id}"), &detail.letter.kind, detail.payload.as_ref()).await
+    let mut detail =
+        state.store.find_letter(id).await.map_err(|e| Problem::of_store(&state, e))?.ok_or_else(missing)?;
+    let of = (format!("dead_letter {id}"), detail.letter.kind.as_str());
+    reveal(&state, &person, page, of, &mut detail.payload, mask_payload).await
 }
 
-async fn reveal(
+async fn reveal<T>(
     state: &AppState,
     person: &SignedIn,
     page: String,
-    subject: String,
-    kind: &str,
-    payload: Option<&RawJson>,
+    (subject, kind): (String, &str),
+    found: &mut T,
+    put_on: fn(&mut T, &[String]) -> Vec<String>,
 ) -> Result<ShownOnce, Problem> {
     let of_store = |error| Problem::of_store(state, error).back_to(&page, "Back");
     let fields = masked_fields(&*state.store, kind).await.map_err(of_store)?;
-    let fields = payload.map(|payload| masked(payload, &fields).hidden).unwrap_or_default();
+    let fields = put_on(found, &fields);
     if !fields.is_empty() {
         let noted = Noted::Revealed { subject: subject.clone(), fields: fields.clone() };
         state.store.note(&noted, &person.actor).await.map_err(of_store)?;

@@ -146,7 +146,8 @@ fn correct(held: &Held<'_>, act: &LetterAct, plan: &mut ActPlan) -> Result<(), S
     let Some(payload) = &act.payload else { return Ok(()) };
     // A job without a payload (it lies elsewhere) is corrected from nothing.
     let original = held.payload.map_or(JsonTree::Object(Vec::new()), JsonTree::of);
-    let is_masked = |place: &[Step]| held.policy.is_masked(place);
+    let masks = held.policy.masks();
+    let is_masked = |place: &[Step]| masks.iter().any(|field| field.is_at(place));
     let corrected = with_masked_restored(&original, payload, &is_masked)?;
     if corrected == original {
         return Err(

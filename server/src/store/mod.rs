@@ -11,6 +11,7 @@ pub mod chain;
 pub mod conflict;
 pub mod fault;
 pub mod letter_lists;
+pub mod letter_rows;
 pub mod plan;
 pub mod postgres;
 pub mod readings;

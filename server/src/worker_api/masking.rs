@@ -7,8 +7,6 @@ use super::query::Query;
 use crate::state::AppState;
 use app::api::masked_fields;
 use app::model::audit::Noted;
-use app::model::job::RawJson;
-use app::model::mask::masked;
 use app::model::people::Scope;
 
 /// The parameter that asks for masked fields.
@@ -28,21 +26,22 @@ pub(super) fn reveals(caller: &Caller, query: &Query) -> Result<bool, ApiError> 
 }
 
 /// Puts the kind's masks on, or, to reveal, writes the audit first.
-pub(super) async fn mask(
+pub(super) async fn mask<T: Clone>(
     state: &AppState,
     caller: Caller,
     reveals: bool,
-    subject: String,
-    kind: &str,
-    payload: &mut Option<RawJson>,
+    (subject, kind): (String, &str),
+    shown: &mut T,
+    put_on: fn(&mut T, &[String]) -> Vec<String>,
 ) -> Result<(), ApiError> {
-    let Some(json) = payload else { return Ok(()) };
-    let masked = masked(json, &masked_fields(&*state.store, kind).await?);
+    let fields = masked_fields(&*state.store, kind).await?;
     if !reveals {
-        *json = masked.payload;
-    } else if !masked.hidden.is_empty() {
-        let noted = Noted::Revealed { subject, fields: masked.hidden };
-        state.store.note(&noted, &caller.into_actor()).await?;
+        put_on(shown, &fields);
+        return Ok(());
+    }
+    let fields = put_on(&mut shown.clone(), &fields);
+    if !fields.is_empty() {
+        state.store.note(&Noted::Revealed { subject, fields }, &caller.into_actor()).await?;
     }
     Ok(())
 }

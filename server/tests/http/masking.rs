@@ -13,6 +13,7 @@ each_database![
     a_reveal_is_audited_with_its_fields_and_a_refused_one_is_none,
     workers_get_the_payload_as_it_was_enqueued,
     no_export_and_no_search_gets_behind_a_mask,
+    what_the_work_said_of_a_masked_field_is_masked_too,
 ];
 
 const EXACT: &str = r#"{"jobs":[{"kind":"k","source":"s","payload":{"customer":{"iban":"DE8937","n":0.10},"lines":[{"account":9007199254740993},{"account":"b"}]}}]}"#;
@@ -93,4 +94,23 @@ async fn no_export_and_no_search_gets_behind_a_mask(db: Arc<TestDatabase>) {
     assert_eq!((found("boom").await, found("DE89").await), (1, 0));
     client.put("/api/v1/policies/k", json!({"masked_fields": null})).await;
     assert_eq!(found("DE89").await, 1, "what nobody hides is found");
+}
+
+async fn what_the_work_said_of_a_masked_field_is_masked_too(db: Arc<TestDatabase>) {
+    let client = Client::of(&db).await;
+    let path = job(&client).await;
+    let claimed = client.claim("k").await;
+    let report = json!({"lease_token": claimed["lease_token"], "verdict": "booked",
+        "result": {"customer": {"iban": "DE8937", "n": 1}}, "values": {"customer.iban": "DE8937", "total": "7"},
+        "evidence": {"customer.iban": "IBAN: DE8937"}, "source_text": "pay to DE8937"});
+    assert_eq!(client.post(format!("{path}/done"), report).await.status, 200);
+    let seen = client.get(&path).await;
+    assert!(!seen.text().contains("DE8937"), "{}", seen.text());
+    let seen = seen.json();
+    assert_eq!((&seen["values"]["total"], &seen["result"]["customer"]["n"]), (&json!("7"), &json!(1)));
+    assert_eq!(seen["source_text"], "•••");
+    let revealed = client.get(format!("{path}?reveal=true")).await;
+    assert_eq!(revealed.text().matches("DE8937").count(), 5, "{}", revealed.text());
+    let audited = db.audit().await.into_iter().find(|entry| entry.subject.starts_with("job ")).unwrap();
+    assert!(audited.details.unwrap().contains("customer.iban"));
 }

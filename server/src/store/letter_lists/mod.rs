@@ -13,7 +13,8 @@ pub use counts::{StoredCounts, StoredReason, by_reason, can_count, counts, lette
 pub use groups::{GroupRows, StoredGroup, StoredGroupPart, group_parts, group_rows, groups};
 
 use super::fault::Tried;
-use super::rows::{StoredLetter, json};
+use super::letter_rows::StoredLetter;
+use super::rows::json;
 use app::model::ids::DeadLetterId;
 use app::model::letter::DeadLetter;
 use app::model::letter_export::ExportedLetter;

@@ -5,7 +5,7 @@ use super::Transaction;
 use super::jobs::list_attempts;
 use crate::store::acting::ActPlan;
 use crate::store::fault::Tried;
-use crate::store::rows::{LetterHistory, StoredDecision, StoredFollowUp, StoredNotice, StoredReplay};
+use crate::store::letter_rows::{LetterHistory, StoredDecision, StoredFollowUp, StoredNotice, StoredReplay};
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::job::RawJson;
 use app::model::people::Actor;

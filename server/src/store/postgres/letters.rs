@@ -5,7 +5,7 @@ use super::jobs::read;
 use super::{PostgresStore, Transaction, act};
 use crate::store::fault::Tried;
 use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart};
-use crate::store::rows::{StoredLetter, StoredLetterDetail};
+use crate::store::letter_rows::{StoredLetter, StoredLetterDetail};
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::letter::{DeadLetter, DeadLetterDetail, LetterPage};
 use app::model::letter_export::ExportBatch;

@@ -5,7 +5,7 @@ use super::Tx;
 use super::jobs::list_attempts;
 use crate::store::acting::ActPlan;
 use crate::store::fault::Tried;
-use crate::store::rows::{LetterHistory, StoredDecision, StoredFollowUp, StoredNotice, StoredReplay};
+use crate::store::letter_rows::{LetterHistory, StoredDecision, StoredFollowUp, StoredNotice, StoredReplay};
 use crate::store::time::At;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::job::RawJson;

@@ -4,7 +4,7 @@ use super::history::find_history;
 use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
 use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart};
-use crate::store::rows::{StoredLetter, StoredLetterDetail};
+use crate::store::letter_rows::{StoredLetter, StoredLetterDetail};
 use crate::store::time::At;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::letter::{DeadLetter, DeadLetterDetail, LetterPage};

@@ -7,6 +7,7 @@ use crate::worker_api::masking::{REVEAL, mask, reveals};
 use crate::worker_api::path::Segment;
 use crate::worker_api::query::Query;
 use app::model::letter::DeadLetterDetail;
+use app::model::mask::mask_payload;
 use app::model::people::Scope;
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -22,7 +23,7 @@ pub(in crate::worker_api) async fn show_dead_letter(
     let query = Query::parse(query.as_deref(), &[REVEAL])?;
     let shows_all = reveals(&caller, &query)?;
     let mut detail = state.store.find_letter(id).await?.ok_or(ApiError::NotFound("dead letter"))?;
-    let subject = format!("dead_letter {id}");
-    mask(&state, caller, shows_all, subject, &detail.letter.kind, &mut detail.payload).await?;
+    let of = (format!("dead_letter {id}"), detail.letter.kind.as_str());
+    mask(&state, caller, shows_all, of, &mut detail.payload, mask_payload).await?;
     Ok(Json(detail))
 }

@@ -1,4 +1,4 @@
-//! `GET /jobs/{id}`: a job with its attempts, fields of its payload masked.
+//! `GET /jobs/{id}`: a job with its attempts, masked fields hidden.
 
 use crate::state::AppState;
 use crate::worker_api::caller::Caller;
@@ -7,6 +7,7 @@ use crate::worker_api::masking::{REVEAL, mask, reveals};
 use crate::worker_api::path::Segment;
 use crate::worker_api::query::Query;
 use app::model::job::JobDetail;
+use app::model::mask::mask_job;
 use app::model::people::Scope;
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -22,7 +23,7 @@ pub(in crate::worker_api) async fn show_job(
     let query = Query::parse(query.as_deref(), &[REVEAL])?;
     let shows_all = reveals(&caller, &query)?;
     let mut job = state.store.find_job(id).await?.ok_or(ApiError::NotFound("job"))?;
-    let subject = format!("job {id}");
-    mask(&state, caller, shows_all, subject, &job.summary.kind, &mut job.payload).await?;
+    let kind = job.summary.kind.clone();
+    mask(&state, caller, shows_all, (format!("job {id}"), &kind), &mut job, mask_job).await?;
     Ok(Json(job))
 }
