@@ -3,6 +3,7 @@
 
 use crate::client::Client;
 use crate::support::TestDatabase;
+use crate::support::calls::actor;
 use crate::visitor::{Page, Visitor};
 use app::model::people::Role;
 use axum::http::Method;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 each_database![
     the_last_reading_stays_in_sight_while_the_database_is_away,
+    whose_session_had_ended_is_not_remembered_while_the_database_is_away,
     every_answer_that_is_no_page_stands_in_the_frame,
     a_form_loaded_again_leads_back_to_where_it_is,
     a_filter_that_nobody_knows_is_named,
@@ -42,6 +44,19 @@ async fn the_last_reading_stays_in_sight_while_the_database_is_away(db: Arc<Test
         let page = visitor.with_cookie(cookie).get("/").await;
         assert!(!page.html.contains("counted-kind"), "for nobody else: {}", page.html);
     }
+}
+
+async fn whose_session_had_ended_is_not_remembered_while_the_database_is_away(db: Arc<TestDatabase>) {
+    Client::of(&db).await.enqueue("counted-kind").await;
+    let visitor = Visitor::signed_in(&db, Role::OnCall).await;
+    assert!(visitor.get("/").await.html.contains("counted-kind"));
+    // Elsewhere: this server learns of it when it asks next.
+    db.store.change_user("the on-call", None, Some(true), &actor("ada")).await.unwrap();
+    assert_eq!(visitor.get("/jobs").await.status, 303);
+    db.store.close().await;
+    let page = visitor.get("/").await;
+    assert_eq!(page.status, 503);
+    assert!(!page.html.contains("counted-kind"), "{}", page.html);
 }
 
 /// The page of a signed-in person, under the verdict, with a way on.
