@@ -8,7 +8,8 @@
 
 use crate::error::StoreError;
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
-use crate::model::ids::{JobId, TokenId, UserId};
+use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
+use crate::model::ids::{BulkId, DeadLetterId, JobId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
 };
@@ -106,7 +107,7 @@ pub trait LetterStore {
     async fn export_letters(&self, filter: &LetterFilter) -> Stored<ExportBatch>;
 
     /// One letter whole.
-    async fn find_letter(&self, id: crate::model::ids::DeadLetterId) -> Stored<Option<DeadLetterDetail>>;
+    async fn find_letter(&self, id: DeadLetterId) -> Stored<Option<DeadLetterDetail>>;
 
     /// Acts once: looks up the idempotency key first (same body: the stored
     /// answer; other body: `Invalid` for `Idempotency-Key`), then the version
@@ -114,6 +115,43 @@ pub trait LetterStore {
     /// workflow decides what is offered to which role (`Conflict`, `Forbidden`).
     /// Letter, replays, decision, notice, follow-up, answer and audit commit together.
     async fn act(&self, act: &LetterAct, actor: &Actor) -> Stored<Acted>;
+}
+
+/// What people do with many dead letters at once, and what servers do about it.
+#[async_trait]
+pub trait BulkStore {
+    /// Fixes letters and versions; acts on none. `Invalid` when there is none,
+    /// or more than [`MAX_BULK_LETTERS`](crate::model::bulk::MAX_BULK_LETTERS).
+    async fn draft_bulk(&self, bulk: &NewBulk, actor: &Actor) -> Stored<BulkId>;
+
+    /// One bulk whole, its trouble after the letter `after`, at most `limit`.
+    async fn find_bulk(&self, id: BulkId, after: Option<DeadLetterId>, limit: u32) -> Stored<Option<BulkDetail>>;
+
+    /// The newest bulks, at most `limit`.
+    async fn list_bulks(&self, limit: u32) -> Stored<Vec<Bulk>>;
+
+    /// Confirms, stops or lets go on, as `actor` of that role. Only whoever
+    /// drafted it, or an admin, may (`Forbidden`). What was done before is
+    /// `Conflict`. Audited.
+    async fn steer_bulk(&self, id: BulkId, steer: &Steer, actor: &Actor, role: Role) -> Stored<()>;
+
+    /// A running bulk that no other server works on, with what became of its
+    /// letters while it is a trial; ours for 10 s.
+    async fn take_bulk(&self) -> Stored<Option<BulkDetail>>;
+
+    /// Letters of a bulk that were not tried yet, by id.
+    async fn list_outstanding(&self, id: BulkId, limit: u32) -> Stored<Vec<BulkItem>>;
+
+    /// The role of whoever a running bulk acts for: the outer `None` when it does
+    /// not run any more, the inner one when they are disabled or gone.
+    async fn find_bulk_role(&self, id: BulkId) -> Stored<Option<Option<Role>>>;
+
+    /// Keeps what became of one letter, unless that is kept already.
+    async fn keep_outcome(&self, id: BulkId, item: &BulkItem) -> Stored<()>;
+
+    /// Lets other servers have a bulk again, or ends it; changes nothing about
+    /// one that does not run any more.
+    async fn leave_bulk(&self, id: BulkId, leave: &Leave) -> Stored<()>;
 }
 
 /// Settings.
@@ -243,7 +281,7 @@ pub trait AuditStore {
 /// All of it, object-safe.
 #[async_trait]
 pub trait Store:
-    QueueStore + PanelStore + LetterStore + PolicyStore + PeopleStore + AuditStore + Send + Sync + 'static
+    QueueStore + PanelStore + LetterStore + BulkStore + PolicyStore + PeopleStore + AuditStore + Send + Sync + 'static
 {
     /// Whether the database answers, and everything of ours is in it.
     async fn ping(&self) -> Stored<()>;

@@ -58,6 +58,11 @@ id_type!(
     TokenId
 );
 
+id_type!(
+    /// What is done to many dead letters at once.
+    BulkId
+);
+
 /// The text is not a decimal id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id is a decimal string from 1 to 9223372036854775807")]

@@ -5,6 +5,7 @@
 
 pub mod age;
 pub mod audit;
+pub mod bulk;
 pub mod classify;
 pub mod correction;
 pub mod customer_notice;

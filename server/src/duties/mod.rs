@@ -1,9 +1,11 @@
 //! What the server does without being asked: parks jobs whose worker is lost,
-//! and deletes what is older than its keep.
+//! deletes what is older than its keep, and acts on the letters of bulks.
 //!
-//! One task, one duty at a time. Small batches with pauses between, so that
+//! One duty at a time, and the bulks beside them. Small batches with pauses between, so that
 //! nobody waits for them. A fault is logged once, not at every try; the duties
 //! go on by themselves when the database is back.
+
+pub mod bulk;
 
 use app::error::StoreError;
 use app::store::Store;
@@ -18,6 +20,8 @@ const REAP_BATCH: u32 = 200;
 const PURGE_EVERY: Duration = Duration::from_secs(60);
 const PURGE_BATCH: u32 = 500;
 const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
+/// Until somebody's confirmed bulk is found.
+const LOOK_FOR_BULKS: Duration = Duration::from_millis(500);
 /// A round ends after so long, so that reaping is never late by more.
 const ROUND: Duration = Duration::from_secs(2);
 
@@ -29,25 +33,41 @@ const KEEP_RESOLVED_SECONDS: u32 = 90 * 86_400;
 /// Starts the duties; they end with the returned handle's `abort`.
 pub fn spawn(store: Arc<dyn Store>) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let mut trouble = Trouble::default();
-        let mut ticks = interval(REAP_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut purge_at = Instant::now();
-        loop {
-            ticks.tick().await;
-            trouble.note(in_batches(REAP_BATCH, || store.reap(REAP_BATCH)).await.map(|reaped| {
-                if reaped > 0 {
-                    tracing::info!(reaped, "parked jobs whose lease expired with all attempts used");
-                }
-            }));
-            if Instant::now() >= purge_at {
-                let purge = || store.purge(KEEP_DONE_SECONDS, KEEP_RESOLVED_SECONDS, PURGE_BATCH);
-                trouble.note(in_batches(PURGE_BATCH, purge).await.map(|purged| {
-                    purge_at = Instant::now() + if purged < u64::from(PURGE_BATCH) { PURGE_EVERY } else { REAP_EVERY };
-                }));
-            }
-        }
+        tokio::join!(work_on_bulks(&*store), park_and_purge(&*store));
     })
+}
+
+/// Bulks, as long as there are any.
+async fn work_on_bulks(store: &dyn Store) {
+    let mut trouble = Trouble::default();
+    loop {
+        let worked = bulk::work(store).await;
+        let pause = if matches!(worked, Ok(true)) { BETWEEN_BATCHES } else { LOOK_FOR_BULKS };
+        trouble.note(worked.map(|_| ()));
+        sleep(pause).await;
+    }
+}
+
+/// Parks what is lost and deletes what is old.
+async fn park_and_purge(store: &dyn Store) {
+    let mut trouble = Trouble::default();
+    let mut ticks = interval(REAP_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut purge_at = Instant::now();
+    loop {
+        ticks.tick().await;
+        trouble.note(in_batches(REAP_BATCH, || store.reap(REAP_BATCH)).await.map(|reaped| {
+            if reaped > 0 {
+                tracing::info!(reaped, "parked jobs whose lease expired with all attempts used");
+            }
+        }));
+        if Instant::now() >= purge_at {
+            let purge = || store.purge(KEEP_DONE_SECONDS, KEEP_RESOLVED_SECONDS, PURGE_BATCH);
+            trouble.note(in_batches(PURGE_BATCH, purge).await.map(|purged| {
+                purge_at = Instant::now() + if purged < u64::from(PURGE_BATCH) { PURGE_EVERY } else { REAP_EVERY };
+            }));
+        }
+    }
 }
 
 /// Repeats `duty` until a batch is not full or the round is over; answers the sum.

@@ -4,7 +4,8 @@ use crate::store::chain::{self, Head};
 use crate::store::rows::StoredAudit;
 use crate::store::time::At;
 use app::model::audit::{Noted, Outcome};
-use app::model::ids::JobId;
+use app::model::bulk::Steer;
+use app::model::ids::{BulkId, JobId};
 use app::model::people::{Actor, Role, Scope};
 use app::model::policy::Change;
 use app::model::recovery::LetterAct;
@@ -81,6 +82,19 @@ impl Entry {
             details["replay_job_ids"] = json!(replays);
         }
         Self::new(act.action.as_str(), format!("dead_letter {}", act.id), Some(details))
+    }
+
+    /// A bulk was started, stopped or let go on.
+    pub fn bulk(id: BulkId, letters: i64, steer: &Steer) -> Self {
+        let (action, details) = match steer {
+            Steer::Confirm(act) => (
+                "bulk_start",
+                json!({ "letters": letters, "action": act.action.as_str(), "mode": act.mode.as_str(), "note": act.note }),
+            ),
+            Steer::Stop => ("bulk_stop", json!({ "letters": letters })),
+            Steer::GoOn => ("bulk_go_on", json!({ "letters": letters })),
+        };
+        Self::new(action, format!("bulk {id}"), Some(details))
     }
 
     /// A kind's policy was changed; a change of nothing but the pause is called by its name.

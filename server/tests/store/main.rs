@@ -10,6 +10,7 @@ mod support;
 
 mod accounts;
 mod audit;
+mod bulk;
 mod claim;
 mod enqueue;
 mod finish;
@@ -33,7 +34,7 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 21] = [
+    let topics: [fn() -> Vec<Trial>; 22] = [
         accounts::trials,
         audit::trials,
         enqueue::trials,
@@ -43,6 +44,7 @@ fn main() {
         retry::trials,
         letters::trials,
         recovery::trials,
+        bulk::trials,
         letter_lists::trials,
         letter_groups::trials,
         policies::trials,

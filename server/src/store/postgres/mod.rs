@@ -8,6 +8,8 @@
 
 mod act;
 mod audit;
+#[path = "../bulk.rs"]
+mod bulk;
 mod claim;
 mod duties;
 mod ending;
@@ -64,6 +66,23 @@ impl PostgresStore {
     /// The same for pages and people, who wait less patiently.
     async fn pages_answer<T>(&self, call: impl Future<Output = Tried<T>>) -> Stored<T> {
         answer_within(PAGES_DEADLINE, call).await
+    }
+}
+
+/// What the code that both databases share is run with.
+type TheStore = PostgresStore;
+type Db = Postgres;
+type Tx = Transaction;
+
+impl PostgresStore {
+    async fn write_page(&self) -> Tried<(Transaction, DateTime<Utc>)> {
+        let mut tx = begin(&self.pages).await?;
+        let now = now(&mut *tx).await?;
+        Ok((tx, now))
+    }
+
+    async fn read_page(&self) -> Tried<(Transaction, DateTime<Utc>)> {
+        jobs::read(&self.pages).await
     }
 }
 

@@ -6,6 +6,8 @@
 
 mod act;
 mod audit;
+#[path = "../bulk.rs"]
+mod bulk;
 mod claim;
 mod duties;
 mod enqueue;
@@ -161,6 +163,28 @@ impl Deref for Tx {
 impl DerefMut for Tx {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.inner
+    }
+}
+
+/// What the code that both databases share is run with.
+type TheStore = SqliteStore;
+type Db = Sqlite;
+
+impl SqliteStore {
+    async fn pages_answer<T>(&self, call: impl Future<Output = Tried<T>>) -> Stored<T> {
+        Ok(call.await?)
+    }
+
+    async fn write_page(&self) -> Tried<(Tx, DateTime<Utc>)> {
+        let tx = self.write().await?;
+        let now = tx.now;
+        Ok((tx, now))
+    }
+
+    async fn read_page(&self) -> Tried<(Tx, DateTime<Utc>)> {
+        let tx = self.read().await?;
+        let now = tx.now;
+        Ok((tx, now))
     }
 }
 
