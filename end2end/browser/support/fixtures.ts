@@ -2,11 +2,13 @@
 // that must stay silent in the console and inside its content security policy.
 
 import { test as base, expect } from "@playwright/test";
-import { PASSWORD, type PEOPLE, Server } from "./server.js";
+import { type DATABASES, PASSWORD, type PEOPLE, Server } from "./server.js";
 
 type PerTest = {
   signIn: (name: keyof typeof PEOPLE, at?: Server) => Promise<void>;
   complaints: string[];
+  /** What `ownServer` keeps its data in. */
+  database: (typeof DATABASES)[number];
   /** A server that no other test has put jobs on. */
   ownServer: Server;
 };
@@ -46,8 +48,10 @@ export const test = base.extend<PerTest, PerWorker>({
     });
   },
 
-  ownServer: async ({ page }, use) => {
-    const server = await Server.start();
+  database: ["SQLite", { option: true }],
+
+  ownServer: async ({ page, database }, use) => {
+    const server = await Server.start(database);
     await use(server);
     // First the page: that its stream is cut when the server goes is no complaint.
     await page.close();

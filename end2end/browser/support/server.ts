@@ -5,9 +5,15 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 
 const BINARY = process.env.DRAINBOARD_BIN ?? resolve(import.meta.dirname, "../../../target/debug/drainboard");
+
+/** A cluster that a test may make databases on; `make test` starts one. */
+const POSTGRES = process.env.DRAINBOARD_TEST_POSTGRES_URL;
+
+export const DATABASES = ["SQLite", "PostgreSQL"] as const;
+type DatabaseName = (typeof DATABASES)[number];
 
 export const PASSWORD = "correct horse battery";
 export const PEOPLE = { olga: "on-call", mila: "reviewer", ada: "admin" } as const;
@@ -15,14 +21,17 @@ export const PEOPLE = { olga: "on-call", mila: "reviewer", ada: "admin" } as con
 export class Server {
   readonly url: string;
   readonly token: string;
+  private readonly databaseUrl: string;
   private process?: ChildProcess;
   private log = "";
 
   private constructor(
     private readonly folder: string,
     private readonly port: number,
+    private readonly database: DatabaseName,
   ) {
     this.url = `http://127.0.0.1:${port}`;
+    this.databaseUrl = database === "SQLite" ? `sqlite:${join(folder, "drainboard.db")}` : postgresDatabase(folder);
     this.command(["migrate"]);
     for (const [name, role] of Object.entries(PEOPLE)) {
       this.command(["user", "add", name, "--role", role, "--password-stdin"], PASSWORD);
@@ -30,8 +39,8 @@ export class Server {
     this.token = this.command(["token", "create", "--name", "tests", "--scope", "enqueue,work,read,review,admin"]).trim();
   }
 
-  static async start(): Promise<Server> {
-    const server = new Server(mkdtempSync(join(tmpdir(), "drainboard-browser-")), await freePort());
+  static async start(database: DatabaseName = "SQLite"): Promise<Server> {
+    const server = new Server(mkdtempSync(join(tmpdir(), "drainboard-browser-")), await freePort(), database);
     await server.up();
     return server;
   }
@@ -63,6 +72,7 @@ export class Server {
 
   async stop(): Promise<void> {
     await this.kill();
+    if (this.database === "PostgreSQL") sql(`DROP DATABASE ${new URL(this.databaseUrl).pathname.slice(1)} WITH (FORCE)`);
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -71,13 +81,18 @@ export class Server {
     return execFileSync(BINARY, args, { env: this.env(), input, encoding: "utf8", stdio: ["pipe", "pipe", "pipe"] });
   }
 
-  /** One call of the worker API; fails on anything but success. */
-  async api<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await fetch(`${this.url}/api/v1${path}`, {
+  /** One call of the worker API, whatever it answers. */
+  call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${this.url}/api/v1${path}`, {
       method,
-      headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json", ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
+  }
+
+  /** One call of the worker API; fails on anything but success. */
+  async api<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await this.call(method, path, body);
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
     return JSON.parse(text) as T;
@@ -89,8 +104,8 @@ export class Server {
     return answer.jobs.map((job) => job.id);
   }
 
-  async claim(kind: string, limit = 1, worker = "w-eu-1"): Promise<Claimed[]> {
-    return (await this.api<{ jobs: Claimed[] }>("POST", "/claim", { worker, kinds: [kind], limit })).jobs;
+  async claim<More = object>(kind: string, limit = 1, worker = "w-eu-1"): Promise<(Claimed & More)[]> {
+    return (await this.api<{ jobs: (Claimed & More)[] }>("POST", "/claim", { worker, kinds: [kind], limit })).jobs;
   }
 
   end<T = unknown>(job: Claimed, how: "done" | "refuse" | "fail", body: object = {}): Promise<T> {
@@ -106,11 +121,25 @@ export class Server {
   }
 
   private env(): NodeJS.ProcessEnv {
-    return { ...process.env, DRAINBOARD_DATABASE_URL: `sqlite:${join(this.folder, "drainboard.db")}` };
+    return { ...process.env, DRAINBOARD_DATABASE_URL: this.databaseUrl };
   }
 }
 
 export type Claimed = { id: string; lease_token: number };
+
+/** A fresh database, named after a folder of which there is one only. */
+function postgresDatabase(folder: string): string {
+  const name = basename(folder).toLowerCase().replaceAll("-", "_");
+  sql(`CREATE DATABASE ${name}`);
+  const url = new URL(POSTGRES ?? "");
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+function sql(statement: string): void {
+  if (!POSTGRES) throw new Error("DRAINBOARD_TEST_POSTGRES_URL is not set: run this by scripts/with-postgres");
+  execFileSync("psql", [POSTGRES, "--quiet", "--no-psqlrc", "-c", statement], { stdio: "pipe" });
+}
 
 function freePort(): Promise<number> {
   return new Promise((done, failed) => {
