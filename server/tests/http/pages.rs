@@ -112,7 +112,7 @@ async fn every_answer_that_is_no_page_stands_in_the_frame(db: Arc<TestDatabase>)
 
 async fn a_form_loaded_again_leads_back_to_where_it_is(db: Arc<TestDatabase>) {
     let visitor = Visitor::signed_in(&db, Role::Reviewer).await;
-    for (path, leads_to) in [("/dead-letters/7/actions", "/dead-letters/7"), ("/kinds/pause", "/policies")] {
+    for (path, leads_to) in [("/dead-letters/7/actions", "/dead-letters/7"), ("/kinds/pause", "/policies"), ("/dead-letters/bulk", "/dead-letters")] {
         let page = visitor.get(path).await;
         assert_eq!((page.status, page.location()), (303, leads_to), "{path}");
     }
