@@ -44,7 +44,7 @@ fn row(letter: &DeadLetter, context: &RowContext<'_>) -> impl IntoView + use<> {
                 <span title=letter.route.label()>{shape(of_route(letter.route))}</span>" "
                 <a data-open href=link::letter(letter.id)>{said(&reason(letter))}</a>
                 <span class="unseen">{format!(" {}, letter {}", letter.route.label(), letter.id)}</span>
-                {quoted.map(|text| view! { " "<span class="quoted">{text}</span> })}
+                {quoted.map(|text| view! { " "<span class="quoted">{said(&text)}</span> })}
             </span>
             {name(&letter.kind)}
             {name(&letter.source)}

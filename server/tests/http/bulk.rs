@@ -3,7 +3,7 @@
 
 use crate::client::sha256_hex;
 use crate::support::TestDatabase;
-use crate::support::calls::{act_on, actor, fail, job, name, refusal};
+use crate::support::calls::{act_on, actor, fail, job, name};
 use crate::visitor::{Page, Visitor};
 use app::model::job::{ClaimedJob, NewJob};
 use app::model::letter::{DeadLetter, LetterStatus};
@@ -121,7 +121,11 @@ async fn exactly_what_was_seen_is_tried_and_each_letter_has_its_answer(db: Arc<T
         assert!(page.html.contains(&format!("href=\"/dead-letters/{}\"", letter.id)), "{}", page.html);
     }
     for letter in &later {
-        assert_eq!(db.letter(letter.id).await.letter.status, LetterStatus::Open, "it was parked after the list was read");
+        assert_eq!(
+            db.letter(letter.id).await.letter.status,
+            LetterStatus::Open,
+            "it was parked after the list was read"
+        );
     }
     let replays: usize = {
         let mut sum = 0;
@@ -291,11 +295,18 @@ async fn a_bulk_that_fails_stops_itself_and_a_person_decides(db: Arc<TestDatabas
     steer(&visitor, &bulk, CONFIRM).await;
     while work(&*db.store).await.unwrap() {}
     let running = visitor.get(&bulk).await;
-    assert!(running.text().contains("The first 5 go alone") && running.text().contains("5 of 20 tried"), "{}", running.text());
+    assert!(
+        running.text().contains("The first 5 go alone") && running.text().contains("5 of 20 tried"),
+        "{}",
+        running.text()
+    );
     assert!(running.html.contains("http-equiv=\"refresh\" content=\"3\""), "it comes back by itself");
     let halted = drained(&db, &visitor, &bulk, |_| false).await;
     let text = halted.text();
-    assert!(text.contains("It stopped itself: none of the first replays succeeded") && text.contains("15 were not tried"), "{text}");
+    assert!(
+        text.contains("It stopped itself: none of the first replays succeeded") && text.contains("15 were not tried"),
+        "{text}"
+    );
     for button in ["value=\"go_on\">Go on", "value=\"stop\">Leave it"] {
         assert!(halted.html.contains(button), "{button}: {}", halted.html);
     }

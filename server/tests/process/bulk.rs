@@ -114,7 +114,9 @@ async fn ended(server: &Server, browser: &Browser, bulk: &str, token: &str, repl
 async fn is_whole(browser: &Browser, bulk: &str, page: &str) {
     let (letters, failing) = size();
     assert!(page.contains(&format!(">{letters} replayed<")), "{page}");
-    for (word, count) in [("replays done", letters - failing), ("replays not ended", 0), ("replays parked again", failing)] {
+    for (word, count) in
+        [("replays done", letters - failing), ("replays not ended", 0), ("replays parked again", failing)]
+    {
         assert!(page.contains(&format!("{word}</span></dt><dd>{count}</dd>")), "{word} {count}: {page}");
     }
     let (mut listed, mut at) = (0, bulk.to_owned());
