@@ -95,7 +95,8 @@ fn facts(bulk: &Bulk) -> impl IntoView + use<> {
         let note = act.note.as_deref().map(|note| view! { " · "<q>{said(note)}</q> });
         view! { <div><dt>"Does"</dt><dd>{does(act)}{note}</dd></div> }
     });
-    let ended = bulk.ended_at.map(|at| view! { <div><dt>"Ended"</dt><dd>{date_and_time(at)}</dd></div> });
+    let word = if bulk.state == BulkState::Done { "Ended" } else { "Stopped" };
+    let ended = bulk.ended_at.map(|at| view! { <div><dt>{word}</dt><dd>{date_and_time(at)}</dd></div> });
     view! {
         <dl class="facts">
             <div><dt>"Which letters"</dt><dd>{said(&bulk.scope)}</dd></div>
