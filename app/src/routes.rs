@@ -6,6 +6,7 @@
 
 use crate::pages::account::AccountPage;
 use crate::pages::audit::AuditPage;
+use crate::pages::bulk::{BulkPage, BulksPage};
 use crate::pages::dead_letter::DeadLetterPage;
 use crate::pages::dead_letters::DeadLettersPage;
 use crate::pages::job::JobPage;
@@ -47,6 +48,8 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/dead-letters/:id/split") view=SplitPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id/notify") view=NotifyPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id/follow-up") view=FollowUpPage ssr=SsrMode::Async />
+                <Route path=path!("/bulk") view=BulksPage ssr=SsrMode::Async />
+                <Route path=path!("/bulk/:id") view=BulkPage ssr=SsrMode::Async />
                 <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
                 <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />
                 <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />

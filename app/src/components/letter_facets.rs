@@ -97,9 +97,20 @@ fn exports(filter: &LetterFilter) -> impl IntoView + use<> {
     view! {
         <p class="exports">
             "Export "<a href=link::letter_export(&filter, "csv")>"CSV"</a>" · "
-            <a href=link::letter_export(&filter, "json")>"JSON"</a>
+            <a href=link::letter_export(&filter, "json")>"JSON"</a>" · "
+            <a href="/bulk">"Bulk recovery"</a>
         </p>
     }
+}
+
+/// What a filter finds, in words: `unresolved letters · kind: extract-invoice`.
+pub fn in_words(filter: &LetterFilter) -> String {
+    let letters = match filter.status {
+        None => "letters of any status".to_owned(),
+        Some(status) => format!("{} letters", status.as_str()),
+    };
+    let chips = chips(View::List, filter).into_iter().map(|chip| format!("{}: {}", chip.name, visible(&chip.value)));
+    std::iter::once(letters).chain(chips).collect::<Vec<_>>().join(" · ")
 }
 
 fn chips(view: View, filter: &LetterFilter) -> Vec<Chip> {

@@ -7,7 +7,6 @@ use super::link;
 use super::moment::since;
 use super::name::{name, said};
 use super::state_mark::{of_letter, of_route, shape, state};
-use crate::model::age::clock;
 use crate::model::letter::{DeadLetter, LetterStatus};
 use crate::model::people::{Role, Viewer};
 use crate::model::text::{preview, visible};
@@ -29,14 +28,10 @@ pub struct RowContext<'a> {
     pub as_of: DateTime<Utc>,
 }
 
-/// The rows, and what says how many are selected.
+/// The rows.
 pub fn letter_rows(letters: &[DeadLetter], context: &RowContext<'_>) -> impl IntoView + use<> {
     let rows = letters.iter().map(|letter| row(letter, context)).collect_view();
-    let as_of = clock(context.as_of).replace(" UTC", "");
-    view! {
-        <p id="selection" class="hint" role="status" data-as-of=as_of></p>
-        <ol class="letters rows">{rows}</ol>
-    }
+    view! { <ol class="letters rows">{rows}</ol> }
 }
 
 fn row(letter: &DeadLetter, context: &RowContext<'_>) -> impl IntoView + use<> {
@@ -49,7 +44,7 @@ fn row(letter: &DeadLetter, context: &RowContext<'_>) -> impl IntoView + use<> {
                 <span title=letter.route.label()>{shape(of_route(letter.route))}</span>" "
                 <a data-open href=link::letter(letter.id)>{said(&reason(letter))}</a>
                 <span class="unseen">{format!(" {}, letter {}", letter.route.label(), letter.id)}</span>
-                {quoted.map(|text| view! { " "<span class="quoted">{text}</span> })}
+                {quoted.map(|text| view! { " "<span class="quoted">{said(&text)}</span> })}
             </span>
             {name(&letter.kind)}
             {name(&letter.source)}

@@ -1,7 +1,7 @@
 //! Addresses of pages. Names travel in the query string, encoded: a kind may
 //! hold `/`, `?`, `#`, `..` or anything else.
 
-use crate::model::ids::{DeadLetterId, JobId};
+use crate::model::ids::{BulkId, DeadLetterId, JobId};
 use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::GroupCursor;
 use url::form_urlencoded::Serializer;
@@ -27,6 +27,11 @@ pub fn job(id: JobId) -> String {
 /// The page of one letter.
 pub fn letter(id: DeadLetterId) -> String {
     format!("/dead-letters/{id}")
+}
+
+/// The page of one bulk, its trouble after the letter given.
+pub fn bulk(id: BulkId, after: Option<DeadLetterId>) -> String {
+    with_query(&format!("/bulk/{id}"), [("after", after.map(|id| id.to_string()).as_deref())])
 }
 
 /// The jobs of one kind, in one state if given.

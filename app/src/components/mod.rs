@@ -3,6 +3,8 @@
 
 pub mod attempts;
 pub mod bulk_bar;
+pub mod bulk_draft;
+pub mod bulk_progress;
 pub mod filter_chips;
 pub mod json_text;
 pub mod letter_actions;

@@ -1,6 +1,7 @@
 //! A state is always a word, a shape and a colour. The colour comes from the
 //! style sheet by the class, the shape from here, the word beside it.
 
+use crate::model::bulk::{BulkState, ItemOutcome};
 use crate::model::job::{AttemptOutcome, JobState};
 use crate::model::letter::{LetterStatus, Route};
 use crate::model::verdict::{KindState, VerdictState};
@@ -110,6 +111,30 @@ pub fn of_route(route: Route) -> Mark {
         Route::RefusedByAgent => mark("◆", "s-held"),
         Route::FailedEvidenceCheck => mark("◇", "s-held"),
         Route::Exception => mark("■", "s-dead"),
+    }
+}
+
+/// The mark of where a bulk stands.
+pub fn of_bulk(state: BulkState) -> Mark {
+    match state {
+        BulkState::Draft => mark("○", "s-later"),
+        BulkState::Running => mark("◐", "s-progress"),
+        BulkState::Halted => mark("▲", "s-held"),
+        BulkState::Stopped => mark("×", "s-later"),
+        BulkState::Done => mark("●", "s-done"),
+    }
+}
+
+/// The mark of what became of a letter of a bulk.
+pub fn of_item(outcome: ItemOutcome) -> Mark {
+    match outcome {
+        ItemOutcome::Acted => mark("●", "s-done"),
+        ItemOutcome::Failed => mark("■", "s-dead"),
+        ItemOutcome::AlreadyResolved
+        | ItemOutcome::Changed
+        | ItemOutcome::Taken
+        | ItemOutcome::NotOffered
+        | ItemOutcome::Forbidden => mark("▽", "s-later"),
     }
 }
 

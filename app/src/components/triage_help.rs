@@ -2,10 +2,11 @@
 
 use leptos::prelude::*;
 
-const KEYS: [(&str, &str); 7] = [
+const KEYS: [(&str, &str); 8] = [
     ("j", "next row"),
     ("k", "row before"),
     ("x", "select or unselect the row"),
+    ("b", "act on what is selected, or on the group"),
     ("a", "recovery options of the row"),
     ("o or Enter", "open the row"),
     ("?", "these keys"),

@@ -1,5 +1,5 @@
-//! Keys on rows: `j` `k` move, `x` selects, `a` unfolds the recovery options,
-//! `o` opens, `?` helps, Esc leaves.
+//! Keys on rows: `j` `k` move, `x` selects, `b` acts on what is selected or on the
+//! group, `a` unfolds the recovery options, `o` opens, `?` helps, Esc leaves.
 //!
 //! The current row is the one that has the focus, so that nothing but the
 //! browser remembers it and every way of moving agrees. What is typed into a
@@ -58,6 +58,10 @@ fn obey(document: &Document, key: &str) -> Option<()> {
         "j" => go(document, row.as_ref(), 1),
         "k" => go(document, row.as_ref(), -1),
         "x" => html(within(&row?, "input[name=ids]")?).map(|tick| tick.click()),
+        "b" => {
+            let of_row = row.as_ref().and_then(|row| within(row, "[data-bulk]"));
+            html(of_row.or_else(|| first(document, "#bulk [data-bulk]"))?).map(|button| button.click())
+        }
         "o" => html(within(&row?, "[data-open]")?).map(|link| link.click()),
         "a" => {
             within(row.as_ref()?, "details")?.set_attribute("open", "").ok()?;

@@ -6,6 +6,7 @@
 use super::FieldError;
 use super::ids::{BulkId, DeadLetterId, JobId};
 use super::job::ReplayMode;
+use super::letter::Route;
 use super::letter_filter::LetterFilter;
 use super::people::Actor;
 use super::recovery::RecoveryAction;
@@ -15,6 +16,14 @@ use chrono::{DateTime, Utc};
 pub const MAX_BULK_LETTERS: usize = 10_000;
 /// So many letters are tried before the others follow.
 pub const TRIAL_LETTERS: i64 = 5;
+
+/// `1 letter`, `30 letters`.
+pub fn letters(count: i64) -> String {
+    match count {
+        1 => "1 letter".to_owned(),
+        count => format!("{count} letters"),
+    }
+}
 
 /// Where a bulk stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +163,20 @@ pub enum Steer {
     GoOn,
 }
 
+impl Steer {
+    /// Whether the bulk is as `by` wants it already: a second press of the same
+    /// button finds what the first one did.
+    pub fn is_so(&self, bulk: &Bulk, by: &str) -> bool {
+        match self {
+            Self::Confirm(act) => {
+                bulk.act.as_ref() == Some(act) && bulk.started_by.as_ref().is_some_and(|actor| actor.name == by)
+            }
+            Self::Stop => bulk.state == BulkState::Stopped,
+            Self::GoOn => bulk.state == BulkState::Running && !bulk.is_trial,
+        }
+    }
+}
+
 /// What a bulk does to each of its letters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BulkAct {
@@ -232,6 +255,11 @@ pub struct BulkCounts {
 }
 
 impl BulkCounts {
+    /// Letters that were tried, whatever came of it.
+    pub fn tried(&self) -> i64 {
+        self.outcomes.iter().sum()
+    }
+
     /// Letters with that outcome.
     pub fn of(&self, outcome: ItemOutcome) -> i64 {
         ItemOutcome::ALL.iter().position(|other| *other == outcome).map_or(0, |at| self.outcomes[at])
@@ -243,6 +271,8 @@ impl BulkCounts {
 pub struct BulkItem {
     /// The letter.
     pub dead_letter_id: DeadLetterId,
+    /// Its kind, while the letter is kept.
+    pub kind: Option<String>,
     /// As it was chosen.
     pub version: i64,
     /// What became of it.
@@ -255,6 +285,23 @@ pub struct BulkItem {
     pub parked_again: Option<(DeadLetterId, String)>,
 }
 
+/// One letter of a draft.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChosenLetter {
+    /// The letter.
+    pub dead_letter_id: DeadLetterId,
+    /// Its kind.
+    pub kind: String,
+    /// How it got parked.
+    pub route: Route,
+    /// Why, in the machine's words, at most 200 characters.
+    pub reason: String,
+    /// What it will be skipped for, if it changed since it was chosen.
+    pub changed: Option<ItemOutcome>,
+    /// Who changed it, where that is known.
+    pub changed_by: Option<String>,
+}
+
 /// A bulk whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BulkDetail {
@@ -265,13 +312,37 @@ pub struct BulkDetail {
     /// How many changed since they were chosen; only of a draft.
     pub changed: i64,
     /// The first of its letters, at most 20; of a draft, those that changed first.
-    pub sample: Vec<BulkItem>,
+    pub sample: Vec<ChosenLetter>,
     /// What was skipped, failed, or was parked again, by letter.
     pub trouble: Vec<BulkItem>,
     /// Where the next page of trouble begins.
     pub next: Option<DeadLetterId>,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,
+}
+
+impl BulkDetail {
+    /// What came of it so far: `28 replayed, 1 already resolved`.
+    pub fn summary(&self) -> String {
+        let acted = match &self.bulk.act {
+            Some(act) if act.action.replays() => "replayed",
+            _ => "closed",
+        };
+        let said = ItemOutcome::ALL
+            .into_iter()
+            .map(|outcome| (outcome, self.counts.of(outcome)))
+            .filter(|(outcome, count)| *count > 0 || *outcome == ItemOutcome::Acted)
+            .map(|(outcome, count)| match outcome {
+                ItemOutcome::Acted => format!("{count} {acted}"),
+                other => format!("{count} {}", other.label()),
+            });
+        said.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Letters that a confirmation would act on: those that did not change since.
+    pub fn unchanged(&self) -> i64 {
+        self.bulk.total - self.changed
+    }
 }
 
 /// How a server leaves a bulk that it worked on.

@@ -200,6 +200,8 @@ pub struct LetterFilter {
     pub searches_private: bool,
     /// Ages are judged as of this time; `None`: when it is read.
     pub ages_at: Option<DateTime<Utc>>,
+    /// Only what was parked by then: what came later was not seen.
+    pub parked_until: Option<DateTime<Utc>>,
     /// Only ids below this one: the page after it.
     pub before: Option<DeadLetterId>,
     /// At most so many rows, 1 to 200.
@@ -285,6 +287,25 @@ impl LetterFilter {
     #[must_use]
     pub fn first_page(&self) -> Self {
         Self { before: None, ..self.clone() }
+    }
+
+    /// What this filter finds that nobody resolved yet; `None` where that is nothing.
+    pub fn unresolved(&self) -> Option<Self> {
+        let status = match self.status {
+            Some(StatusFilter::Resolved) => return None,
+            None => StatusFilter::Unresolved,
+            Some(status) => status,
+        };
+        Some(Self { status: Some(status), ..self.first_page() })
+    }
+
+    /// What this filter finds that nobody resolved yet and that nothing but a
+    /// failure parked; `None` where it asks for what was judged.
+    pub fn failures(&self) -> Option<Self> {
+        match self.route {
+            None | Some(Route::Exception) => Some(Self { route: Some(Route::Exception), ..self.unresolved()? }),
+            Some(_) => None,
+        }
     }
 
     /// Whether anything but the status is asked for.
@@ -382,6 +403,19 @@ mod tests {
         for pair in AgeBucket::ALL.windows(2) {
             assert_eq!(pair[0].bounds().1, pair[1].bounds().0);
         }
+    }
+
+    #[test]
+    fn what_was_judged_is_no_failure() {
+        let filter = parse(&[("status", "all"), ("kind", "k")]).unwrap();
+        let failures = filter.failures().unwrap();
+        assert_eq!((failures.route, failures.status), (Some(Route::Exception), Some(StatusFilter::Unresolved)));
+        assert_eq!(failures.kind.as_deref(), Some("k"));
+        for judged in ["refused_by_agent", "failed_evidence_check"] {
+            assert_eq!(parse(&[("route", judged)]).unwrap().failures(), None, "{judged}");
+        }
+        assert_eq!(parse(&[("status", "resolved")]).unwrap().failures(), None);
+        assert_eq!(parse(&[("status", "open")]).unwrap().failures().unwrap().status, Some(StatusFilter::Open));
     }
 
     proptest! {

@@ -134,6 +134,9 @@ pub struct LetterCounts {
     pub by_reason: Vec<(String, i64)>,
     /// Reasons beyond those.
     pub more_reasons: i64,
+    /// Letters of the list that nobody resolved yet and that nothing but a failure
+    /// parked: neither the agent nor a check said a word about them.
+    pub failures: i64,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use super::frame::{Loaded, Section, page};
 use crate::api::{Access, FormKeys, Request};
+use crate::components::bulk_bar::bulk_bar;
 use crate::components::letter_facets::{View, count_of, letter_facets};
 use crate::components::letter_groups::letter_groups;
 pub(super) use crate::components::letter_rows::reason;
@@ -16,6 +17,7 @@ use crate::model::ids::DeadLetterId;
 use crate::model::letter_filter::{LetterFilter, StatusFilter};
 use crate::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage, LetterCounts};
 use crate::model::people::{Role, Viewer};
+use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 
 /// Letters or groups on a page.
@@ -41,7 +43,7 @@ async fn load(access: Access, request: Request) -> Loaded {
         View::Groups => {
             let after = request.get("after").map(|text| GroupCursor::parse("after", text)).transpose()?;
             let found = access.store.list_counted_groups(&filter, after.as_ref()).await?;
-            Ok(groups(&found, &filter, after.is_some()))
+            Ok(groups(&found, &filter, &access.viewer, after.is_some()))
         }
     }
 }
@@ -79,7 +81,8 @@ pub(super) fn list(found: &CountedLetterPage, filter: &LetterFilter, viewer: &Vi
         {if found.letters.is_empty() {
             view! { <p class="empty">{nothing(filter, found.counts.as_ref(), filter.before.is_some())}</p> }.into_any()
         } else {
-            letter_rows(&found.letters, &context).into_any()
+            let bar = bar(View::List, filter, found.counts.as_ref(), viewer, found.as_of);
+            view! { {bar}{letter_rows(&found.letters, &context)} }.into_any()
         }}
         {pager(older, newest)}
         {triage_help()}
@@ -87,16 +90,31 @@ pub(super) fn list(found: &CountedLetterPage, filter: &LetterFilter, viewer: &Vi
     .into_any()
 }
 
+/// What can be done to many at once, for those who may, where anything waits.
+fn bar(
+    view: View,
+    filter: &LetterFilter,
+    counts: Option<&LetterCounts>,
+    viewer: &Viewer,
+    as_of: DateTime<Utc>,
+) -> Option<impl IntoView + use<>> {
+    let offers = viewer.may(Role::Reviewer) && filter.unresolved().is_some();
+    offers.then(|| bulk_bar(view, filter, counts, as_of))
+}
+
 /// The groups that were found by `filter`; `is_older` when others stand before them.
-pub(super) fn groups(found: &GroupPage, filter: &LetterFilter, is_older: bool) -> AnyView {
+pub(super) fn groups(found: &GroupPage, filter: &LetterFilter, viewer: &Viewer, is_older: bool) -> AnyView {
     let older = found.next.as_ref().map(|after| link::letter_groups(filter, Some(after)));
     let newest = is_older.then(|| link::letter_groups(filter, None));
+    let bar =
+        bar(View::Groups, filter, found.counts.as_ref(), viewer, found.as_of).filter(|_| !found.groups.is_empty());
+    let has_bulk = bar.is_some();
     view! {
         {letter_facets(View::Groups, filter, found.counts.as_ref())}
         {if found.groups.is_empty() {
             view! { <p class="empty">{nothing(filter, found.counts.as_ref(), is_older)}</p> }.into_any()
         } else {
-            letter_groups(&found.groups, filter, found.as_of).into_any()
+            view! { {bar}{letter_groups(&found.groups, filter, found.as_of, has_bulk)} }.into_any()
         }}
         {pager(older, newest)}
         {triage_help()}

@@ -3,6 +3,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod bulk;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod failed;

@@ -136,10 +136,7 @@ pub(super) fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<Le
         Some("pinned") => ReplayMode::Pinned,
         Some(_) => return Err(FieldError::new("mode", "must be current or pinned")),
     };
-    let note = filled(form.note.as_deref());
-    if note.as_ref().is_some_and(|note| note.chars().count() > MAX_NOTE_CHARACTERS) {
-        return Err(FieldError::new("note", format!("must be at most {MAX_NOTE_CHARACTERS} characters")));
-    }
+    let note = note(filled(form.note.as_deref()))?;
     let payload = match (action, filled(form.payload.as_deref())) {
         (RecoveryAction::CorrectAndReplay, Some(text)) => Some(typed_json("payload", &text, MAX_PAYLOAD_BYTES)?),
         _ => None,
@@ -165,8 +162,18 @@ pub(super) fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<Le
     Ok(LetterAct { idempotency, ..act })
 }
 
+/// A note that is not too long.
+pub(super) fn note(note: Option<String>) -> Result<Option<String>, FieldError> {
+    match note {
+        Some(note) if note.chars().count() > MAX_NOTE_CHARACTERS => {
+            Err(FieldError::new("note", format!("must be at most {MAX_NOTE_CHARACTERS} characters")))
+        }
+        note => Ok(note),
+    }
+}
+
 /// A field that is not blank, made storable.
-fn filled(text: Option<&str>) -> Option<String> {
+pub(super) fn filled(text: Option<&str>) -> Option<String> {
     text.map(|text| clean(text.trim()).into_owned()).filter(|text| !text.is_empty())
 }
 

@@ -5,6 +5,7 @@
 //! [`Problem`](crate::web::problem::Problem) with its status, and changes nothing.
 
 pub mod account;
+pub mod bulk;
 pub mod kinds;
 pub mod letter_work;
 pub mod letters;
@@ -25,6 +26,9 @@ pub fn endpoints() -> Vec<Endpoint> {
     vec![
         Endpoint::post("/dead-letters/{id}/actions", letters::act),
         Endpoint::get("/dead-letters/{id}/actions", letters::lead_back),
+        Endpoint::post("/dead-letters/bulk", bulk::draft),
+        Endpoint::get("/dead-letters/bulk", bulk::lead_back),
+        Endpoint::post("/bulk/{id}", bulk::steer),
         Endpoint::post("/dead-letters/{id}/correct", letter_work::post).taking(letter_work::MAX_FORM_BYTES),
         Endpoint::post("/dead-letters/{id}/split", letter_work::post).taking(letter_work::MAX_FORM_BYTES),
         Endpoint::post("/dead-letters/{id}/notify", letter_work::post),

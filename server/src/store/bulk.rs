@@ -4,24 +4,23 @@
 use super::audit::audit;
 use super::{Db, TheStore, Tx};
 use crate::store::audit::Entry;
+use crate::store::bulk_rows::{BULK, ITEM, StoredBulk, StoredChosen, StoredItem};
 use crate::store::fault::{Fault, Tried};
 use crate::store::letter_lists::push_conditions;
-use crate::store::time::{At, time};
+use crate::store::time::At;
 use app::error::StoreError;
 use app::model::FieldError;
 use app::model::bulk::{
-    Bulk, BulkAct, BulkCounts, BulkDetail, BulkItem, BulkSelection, BulkState, ItemOutcome, Leave, MAX_BULK_LETTERS,
-    NewBulk, Steer,
+    Bulk, BulkCounts, BulkDetail, BulkItem, BulkSelection, BulkState, ItemOutcome, Leave, MAX_BULK_LETTERS, NewBulk,
+    Steer,
 };
-use app::model::ids::{BulkId, DeadLetterId, JobId};
-use app::model::job::ReplayMode;
-use app::model::letter_filter::{LetterFilter, StatusFilter};
+use app::model::ids::{BulkId, DeadLetterId};
+use app::model::letter_filter::LetterFilter;
 use app::model::people::{Actor, Role};
-use app::model::recovery::RecoveryAction;
 use app::store::{BulkStore, Stored};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{FromRow, QueryBuilder};
+use sqlx::QueryBuilder;
 
 /// A server that took a bulk has it for so long, in seconds; then another may.
 const HELD_SECONDS: i64 = 10;
@@ -31,92 +30,6 @@ const LOOK_AGAIN_SECONDS: i64 = 2;
 const CHUNK: usize = 500;
 /// Letters that a draft shows.
 const SAMPLE: i64 = 20;
-
-const BULK: &str = "SELECT id, scope, state, made_by, made_at, total, action, mode, note, started_by, started_at, \
-     address, user_agent, is_trial, ended_at, said FROM bulks ";
-
-/// An item with the letter that its replay became.
-const ITEM: &str = "SELECT i.dead_letter_id, i.version, i.outcome, i.said, i.replay_job_id, d.id AS parked_as, \
-     coalesce(d.reason_code, substr(d.error, 1, 200), d.failure_reason) AS parked_why \
-     FROM bulk_items i LEFT JOIN dead_letters d ON d.job_id = i.replay_job_id ";
-
-#[derive(Debug, FromRow)]
-struct StoredBulk {
-    id: i64,
-    scope: String,
-    state: String,
-    made_by: String,
-    made_at: At,
-    total: i64,
-    action: Option<String>,
-    mode: Option<String>,
-    note: Option<String>,
-    started_by: Option<String>,
-    started_at: Option<At>,
-    address: Option<String>,
-    user_agent: Option<String>,
-    is_trial: i64,
-    ended_at: Option<At>,
-    said: Option<String>,
-}
-
-impl StoredBulk {
-    fn bulk(self) -> Tried<Bulk> {
-        let state = BulkState::from_word(&self.state).ok_or_else(|| Fault::corrupt("state of a bulk", &self.state))?;
-        let action = self
-            .action
-            .as_deref()
-            .map(|word| RecoveryAction::from_word(word).ok_or_else(|| Fault::corrupt("action", word)));
-        let mode = match self.mode.as_deref() {
-            Some("pinned") => ReplayMode::Pinned,
-            _ => ReplayMode::Current,
-        };
-        let note = self.note;
-        let (address, user_agent) = (self.address, self.user_agent);
-        Ok(Bulk {
-            id: BulkId(self.id),
-            scope: self.scope,
-            state,
-            made_by: self.made_by,
-            made_at: self.made_at.0,
-            total: self.total,
-            act: action.transpose()?.map(|action| BulkAct { action, mode, note }),
-            started_by: self.started_by.map(|name| Actor { name, address, user_agent, role: None }),
-            started_at: time(self.started_at),
-            is_trial: self.is_trial != 0,
-            ended_at: time(self.ended_at),
-            said: self.said,
-        })
-    }
-}
-
-#[derive(Debug, FromRow)]
-struct StoredItem {
-    dead_letter_id: i64,
-    version: i64,
-    outcome: Option<String>,
-    said: Option<String>,
-    replay_job_id: Option<i64>,
-    parked_as: Option<i64>,
-    parked_why: Option<String>,
-}
-
-impl StoredItem {
-    fn item(self) -> Tried<BulkItem> {
-        let outcome = self
-            .outcome
-            .as_deref()
-            .map(|word| ItemOutcome::from_word(word).ok_or_else(|| Fault::corrupt("outcome", word)));
-        Ok(BulkItem {
-            dead_letter_id: DeadLetterId(self.dead_letter_id),
-            version: self.version,
-            outcome: outcome.transpose()?,
-            said: self.said,
-            replay_job_id: self.replay_job_id.map(JobId),
-            parked_again: self.parked_as.map(|id| (DeadLetterId(id), self.parked_why.unwrap_or_default())),
-        })
-    }
-}
 
 #[async_trait]
 impl BulkStore for TheStore {
@@ -218,11 +131,7 @@ async fn fix_letters(tx: &mut Tx, id: i64, letters: &[(DeadLetterId, i64)]) -> T
 
 /// What a filter finds, one more than a bulk may have.
 async fn fix_found(tx: &mut Tx, id: i64, filter: &LetterFilter, now: DateTime<Utc>) -> Tried<u64> {
-    let status = match filter.status {
-        None => Some(StatusFilter::Unresolved),
-        status => status,
-    };
-    let filter = LetterFilter { status, before: None, ..filter.clone() };
+    let Some(filter) = filter.unresolved() else { return Ok(0) };
     let mut query = QueryBuilder::<Db>::new("INSERT INTO bulk_items (bulk_id, dead_letter_id, version) SELECT ");
     query.push_bind(id).push(", l.id, l.version FROM dead_letters l WHERE ");
     push_conditions(&mut query, &filter, now);
@@ -244,12 +153,12 @@ async fn find(store: &TheStore, id: BulkId, after: Option<DeadLetterId>, limit: 
         .fetch_one(&mut *tx)
         .await?;
         // Those that changed come first, as what they will be skipped for.
-        let rows: Vec<StoredItem> = sqlx::query_as(
-            "SELECT i.dead_letter_id, i.version, \
+        let rows: Vec<StoredChosen> = sqlx::query_as(
+            "SELECT i.dead_letter_id, l.kind, l.route, \
+                 coalesce(l.reason_code, substr(l.error, 1, 200), l.failure_reason, '') AS reason, \
                  CASE WHEN l.status = 'resolved' THEN 'already_resolved' \
-                     WHEN l.version <> i.version THEN 'changed' END AS outcome, \
-                 coalesce(l.resolved_by, l.taken_by) AS said, i.replay_job_id, i.replay_job_id AS parked_as, \
-                 l.kind AS parked_why \
+                     WHEN l.version <> i.version THEN 'changed' END AS changed, \
+                 coalesce(l.resolved_by, l.taken_by) AS changed_by \
              FROM bulk_items i JOIN dead_letters l ON l.id = i.dead_letter_id WHERE i.bulk_id = $1 \
              ORDER BY CASE WHEN l.status = 'resolved' OR l.version <> i.version THEN 0 ELSE 1 END, i.dead_letter_id \
              LIMIT $2",
@@ -258,7 +167,7 @@ async fn find(store: &TheStore, id: BulkId, after: Option<DeadLetterId>, limit: 
         .bind(SAMPLE)
         .fetch_all(&mut *tx)
         .await?;
-        sample = rows.into_iter().map(StoredItem::item).collect::<Tried<_>>()?;
+        sample = rows.into_iter().map(StoredChosen::chosen).collect::<Tried<_>>()?;
     }
     let rows: Vec<StoredItem> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
         "{ITEM} WHERE i.bulk_id = $1 AND i.dead_letter_id > $2 AND i.outcome IS NOT NULL \
@@ -377,7 +286,12 @@ async fn steer_once(store: &TheStore, id: BulkId, steer: &Steer, actor: &Actor, 
     };
     if changed == 0 {
         let state = bulk.state.label();
-        return Err(StoreError::Conflict(format!("it is {state}, so nothing was changed")).into());
+        let confirmed = bulk.started_by.filter(|_| matches!(steer, Steer::Confirm(_)));
+        let said = match confirmed {
+            Some(by) => format!("{} confirmed it before; it is {state} now", by.name),
+            None => format!("it is {state}"),
+        };
+        return Err(StoreError::Conflict(said).into());
     }
     audit(&mut tx, actor, Entry::bulk(id, bulk.total, steer)).await?;
     Ok(tx.commit().await?)

@@ -7,6 +7,7 @@
 
 pub mod acting;
 pub mod audit;
+pub mod bulk_rows;
 pub mod chain;
 pub mod conflict;
 pub mod fault;

@@ -156,6 +156,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "Not done", sentence)
     }
 
+    /// 422: what was asked for makes no sense as it is.
+    pub fn not_done(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Not done", sentence)
+    }
+
     /// 422: a field breaks a rule.
     pub fn invalid(error: &FieldError) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Not done", format!("{} {}.", error.field, error.rule))

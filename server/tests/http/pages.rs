@@ -112,7 +112,11 @@ async fn every_answer_that_is_no_page_stands_in_the_frame(db: Arc<TestDatabase>)
 
 async fn a_form_loaded_again_leads_back_to_where_it_is(db: Arc<TestDatabase>) {
     let visitor = Visitor::signed_in(&db, Role::Reviewer).await;
-    for (path, leads_to) in [("/dead-letters/7/actions", "/dead-letters/7"), ("/kinds/pause", "/policies")] {
+    for (path, leads_to) in [
+        ("/dead-letters/7/actions", "/dead-letters/7"),
+        ("/kinds/pause", "/policies"),
+        ("/dead-letters/bulk", "/dead-letters"),
+    ] {
         let page = visitor.get(path).await;
         assert_eq!((page.status, page.location()), (303, leads_to), "{path}");
     }
@@ -172,7 +176,8 @@ async fn odd_names_and_errors_are_visible_on_every_page(db: Arc<TestDatabase>) {
     let visitor = Visitor::signed_in(&db, Role::Admin).await;
     let kind: String = url::form_urlencoded::byte_serialize(ODD[0].as_bytes()).collect();
     let filtered = [format!("/jobs?kind={kind}"), format!("/dead-letters?kind={kind}&source={kind}")];
-    let lists = ["/", "/jobs", "/dead-letters", "/policies", "/audit", "/refusals"].map(str::to_owned);
+    let lists = ["/", "/jobs", "/dead-letters", "/dead-letters?view=list", "/policies", "/audit", "/refusals", "/bulk"]
+        .map(str::to_owned);
     let single = (1..=18).map(|id| format!("/jobs/{id}")).chain((1..=12).map(|id| format!("/dead-letters/{id}")));
     for path in lists.into_iter().chain(filtered).chain(single) {
         let page = visitor.get(&path).await;

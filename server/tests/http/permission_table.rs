@@ -68,6 +68,8 @@ fn pages() -> Vec<Row> {
         page("/dead-letters/{id}/split", "/dead-letters/77/split", Role::Reviewer, 404),
         page("/dead-letters/{id}/notify", "/dead-letters/77/notify", Role::Reviewer, 404),
         page("/dead-letters/{id}/follow-up", "/dead-letters/77/follow-up", Role::Reviewer, 404),
+        page("/bulk", "/bulk", Role::OnCall, 200),
+        page("/bulk/{id}", "/bulk/77", Role::OnCall, 404),
         page("/refusals", "/refusals", Role::OnCall, 200),
         page("/groups", "/groups", Role::OnCall, 200),
         page("/policies", "/policies", Role::OnCall, 200),
@@ -102,6 +104,8 @@ fn forms() -> Vec<Row> {
     let act: &[_] = &[("action", "approve_and_replay"), ("version", "1")];
     vec![
         form("/dead-letters/{id}/actions", "/dead-letters/77/actions", act, Role::Reviewer, 404),
+        form("/dead-letters/bulk", "/dead-letters/bulk", &[("scope", "selection")], Role::Reviewer, 422),
+        form("/bulk/{id}", "/bulk/77", &[("step", "stop")], Role::Reviewer, 404),
         export("/export/dead-letters.csv"),
         export("/export/dead-letters.json"),
         form("/dead-letters/{id}/correct", "/dead-letters/77/correct", act, Role::Reviewer, 404),
@@ -213,6 +217,7 @@ fn open() -> Vec<Row> {
         row(get.clone(), "/favicon.svg", "/favicon.svg", Body::Nothing, 200),
         // Where the answer to a form stands: loaded again, it leads back.
         row(get.clone(), "/dead-letters/{id}/actions", "/dead-letters/77/actions", Body::Nothing, 303),
+        row(get.clone(), "/dead-letters/bulk", "/dead-letters/bulk", Body::Nothing, 303),
         row(get.clone(), "/kinds/pause", "/kinds/pause", Body::Nothing, 303),
         row(get, "/robots.txt", "/robots.txt", Body::Nothing, 200),
     ]

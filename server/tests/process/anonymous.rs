@@ -38,6 +38,8 @@ async fn streams_forms_and_monitors_refuse_the_anonymous() {
     let act = [("action", "approve_and_replay"), ("version", "1")];
     for (path, form) in [
         (format!("/dead-letters/{letter}/actions"), &act[..]),
+        ("/dead-letters/bulk".to_owned(), &[("scope", "filter")][..]),
+        ("/bulk/1".to_owned(), &[("step", "stop")][..]),
         ("/kinds/pause".to_owned(), &[("kind", "k"), ("paused", "true")][..]),
     ] {
         let answer = browser.post(&path, form).await;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod anonymous;
+mod bulk;
 mod command_line;
 mod cross_site;
 mod demo;

@@ -40,6 +40,9 @@ pub fn push_conditions<DB: Dialect>(query: &mut QueryBuilder<DB>, filter: &Lette
     }
     push_day::<DB>(query, filter);
     push_search::<DB>(query, filter);
+    if let Some(until) = filter.parked_until {
+        push_parked::<DB>(query, "<=", until, TimeDelta::zero());
+    }
     if let Some(before) = filter.before {
         query.push(" AND l.id < ");
         DB::push_number(query, before.0);

@@ -70,8 +70,17 @@ pub fn by_reason<DB: Dialect>(filter: &LetterFilter, now: DateTime<Utc>) -> Quer
     query
 }
 
-/// Both, as a page shows them.
-pub fn letter_counts(counts: &StoredCounts, reasons: Vec<StoredReason>) -> LetterCounts {
+/// One number: how many of the letters could be re-queued because nothing but a
+/// failure parked them. A statement of its own: the index of the others knows no route.
+pub fn failures<DB: Dialect>(filter: &LetterFilter, now: DateTime<Utc>) -> Option<QueryBuilder<DB>> {
+    let failures = filter.failures()?;
+    let mut query = QueryBuilder::new("SELECT count(*) FROM dead_letters l WHERE ");
+    push_conditions(&mut query, &failures, now);
+    Some(query)
+}
+
+/// All of it, as a page shows it.
+pub fn letter_counts(counts: &StoredCounts, reasons: Vec<StoredReason>, failures: i64) -> LetterCounts {
     let distinct = reasons.first().map_or(0, |row| row.reasons);
     let more_reasons = distinct - i64::try_from(reasons.len()).unwrap_or(distinct);
     LetterCounts {
@@ -79,5 +88,6 @@ pub fn letter_counts(counts: &StoredCounts, reasons: Vec<StoredReason>) -> Lette
         by_age: [counts.under_hour, counts.hour_to_day, counts.day_to_week, counts.over_week],
         by_reason: reasons.into_iter().map(|row| (row.reason, row.letters)).collect(),
         more_reasons,
+        failures,
     }
 }

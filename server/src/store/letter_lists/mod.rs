@@ -9,7 +9,7 @@ mod counts;
 mod groups;
 
 pub use conditions::push_conditions;
-pub use counts::{StoredCounts, StoredReason, by_reason, can_count, counts, letter_counts};
+pub use counts::{StoredCounts, StoredReason, by_reason, can_count, counts, failures, letter_counts};
 pub use groups::{GroupRows, StoredGroup, StoredGroupPart, group_parts, group_rows, groups};
 
 use super::fault::Tried;

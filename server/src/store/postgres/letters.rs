@@ -147,7 +147,11 @@ async fn count(tx: &mut Transaction, filter: &LetterFilter, now: DateTime<Utc>) 
     }
     let counts = letter_lists::counts::<Postgres>(filter, now).build_query_as().fetch_one(&mut **tx).await?;
     let reasons = letter_lists::by_reason::<Postgres>(filter, now).build_query_as().fetch_all(&mut **tx).await?;
-    Ok(Some(letter_lists::letter_counts(&counts, reasons)))
+    let failures = match letter_lists::failures::<Postgres>(filter, now) {
+        Some(mut query) => query.build_query_scalar().fetch_one(&mut **tx).await?,
+        None => 0,
+    };
+    Ok(Some(letter_lists::letter_counts(&counts, reasons, failures)))
 }
 
 impl Dialect for Postgres {

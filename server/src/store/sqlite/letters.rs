@@ -151,7 +151,11 @@ async fn count(tx: &mut Tx, filter: &LetterFilter) -> Tried<Option<LetterCounts>
     let now = tx.now;
     let counts = letter_lists::counts::<Sqlite>(filter, now).build_query_as().fetch_one(&mut **tx).await?;
     let reasons = letter_lists::by_reason::<Sqlite>(filter, now).build_query_as().fetch_all(&mut **tx).await?;
-    Ok(Some(letter_lists::letter_counts(&counts, reasons)))
+    let failures = match letter_lists::failures::<Sqlite>(filter, now) {
+        Some(mut query) => query.build_query_scalar().fetch_one(&mut **tx).await?,
+        None => 0,
+    };
+    Ok(Some(letter_lists::letter_counts(&counts, reasons, failures)))
 }
 
 impl Dialect for Sqlite {

@@ -3,8 +3,10 @@
 
 pub mod browser;
 pub mod events;
+pub mod postgres;
 pub mod server;
 
 pub use browser::Browser;
 pub use events::Events;
+pub use postgres::Postgres;
 pub use server::{Database, Server};

@@ -1,6 +1,6 @@
 //! The binary as a child process.
 
-use super::Browser;
+use super::{Browser, Postgres};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -15,15 +15,22 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A password that obeys the rule.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A directory with one SQLite database; gone at the end.
+/// A directory with one SQLite database, or one on PostgreSQL; gone at the end.
 pub struct Database {
     directory: TempDir,
+    postgres: Option<Postgres>,
 }
 
 impl Database {
     /// A path where no database is yet.
     pub fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self { directory: tempfile::tempdir().unwrap(), postgres: None }
+    }
+
+    /// One on the PostgreSQL that tests may use; `None` where there is none and
+    /// need not be.
+    pub fn on_postgres() -> Option<Self> {
+        Some(Self { postgres: Some(Postgres::create()?), ..Self::new() })
     }
 
     /// Where the file is, or will be.
@@ -33,7 +40,10 @@ impl Database {
 
     /// As `--database-url` takes it.
     pub fn url(&self) -> String {
-        format!("sqlite:{}", self.path().display())
+        match &self.postgres {
+            Some(postgres) => postgres.url.clone(),
+            None => format!("sqlite:{}", self.path().display()),
+        }
     }
 
     /// The command, to be run in the directory of this database.
