@@ -1,7 +1,7 @@
 //! Addresses of pages. Names travel in the query string, encoded: a kind may
 //! hold `/`, `?`, `#`, `..` or anything else.
 
-use crate::model::ids::{DeadLetterId, JobId};
+use crate::model::ids::{DeadLetterId, JobId, NoticeId};
 use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::GroupCursor;
 use url::form_urlencoded::Serializer;
@@ -27,6 +27,16 @@ pub fn job(id: JobId) -> String {
 /// The page of one letter.
 pub fn letter(id: DeadLetterId) -> String {
     format!("/dead-letters/{id}")
+}
+
+/// The customer notices.
+pub const OUTBOX: &str = "/outbox";
+/// What is left to somebody by a date.
+pub const FOLLOW_UPS: &str = "/follow-ups";
+
+/// The page of one notice.
+pub fn notice(id: NoticeId) -> String {
+    format!("{OUTBOX}/{id}")
 }
 
 /// The jobs of one kind, in one state if given.

@@ -19,6 +19,7 @@ mod names;
 mod pages;
 mod permission_table;
 mod policies;
+mod promises;
 mod text;
 mod verdict;
 mod visitor;
@@ -26,7 +27,7 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 13] = [
+    let topics: [fn() -> Vec<Trial>; 14] = [
         access::trials,
         bad_input::trials,
         export::trials,
@@ -38,6 +39,7 @@ fn main() {
         names::trials,
         pages::trials,
         policies::trials,
+        promises::trials,
         text::trials,
         verdict::trials,
     ];

@@ -39,6 +39,8 @@ async fn streams_forms_and_monitors_refuse_the_anonymous() {
     for (path, form) in [
         (format!("/dead-letters/{letter}/actions"), &act[..]),
         ("/kinds/pause".to_owned(), &[("kind", "k"), ("paused", "true")][..]),
+        ("/outbox/1".to_owned(), &[("action", "sent")][..]),
+        ("/follow-ups".to_owned(), &[("id", "1")][..]),
     ] {
         let answer = browser.post(&path, form).await;
         assert_eq!(answer.status, 401, "{path}");
