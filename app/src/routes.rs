@@ -9,11 +9,14 @@ use crate::pages::audit::AuditPage;
 use crate::pages::bulk::{BulkPage, BulksPage};
 use crate::pages::dead_letter::DeadLetterPage;
 use crate::pages::dead_letters::DeadLettersPage;
+use crate::pages::follow_ups::FollowUpsPage;
 use crate::pages::job::JobPage;
 use crate::pages::jobs::JobsPage;
 use crate::pages::letter_work::{CorrectPage, FollowUpPage, NotifyPage, SplitPage};
 use crate::pages::login::LoginPage;
 use crate::pages::not_found::NotFoundPage;
+use crate::pages::outbox::OutboxPage;
+use crate::pages::outbox_notice::OutboxNoticePage;
 use crate::pages::password::PasswordPage;
 use crate::pages::pipeline::PipelinePage;
 use crate::pages::policies::PoliciesPage;
@@ -50,6 +53,9 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/dead-letters/:id/follow-up") view=FollowUpPage ssr=SsrMode::Async />
                 <Route path=path!("/bulk") view=BulksPage ssr=SsrMode::Async />
                 <Route path=path!("/bulk/:id") view=BulkPage ssr=SsrMode::Async />
+                <Route path=path!("/outbox") view=OutboxPage ssr=SsrMode::Async />
+                <Route path=path!("/outbox/:id") view=OutboxNoticePage ssr=SsrMode::Async />
+                <Route path=path!("/follow-ups") view=FollowUpsPage ssr=SsrMode::Async />
                 <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
                 <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />
                 <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />

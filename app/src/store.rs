@@ -9,7 +9,9 @@
 use crate::error::StoreError;
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
-use crate::model::ids::{BulkId, DeadLetterId, JobId, TokenId, UserId};
+use crate::model::delivery::TryOutcome;
+use crate::model::follow_up::{FollowUp, FollowUpFilter, FollowUpPage};
+use crate::model::ids::{BulkId, DeadLetterId, FollowUpId, JobId, NoticeId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
 };
@@ -18,6 +20,7 @@ use crate::model::letter_export::ExportBatch;
 use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage};
 use crate::model::name::Name;
+use crate::model::outbox::{HeldNotice, NoticeFilter, NoticePage, OutboxNotice};
 use crate::model::park_rate::{ParkCount, ParkRateQuery};
 use crate::model::people::{Actor, ListedToken, Person, Role, Scope, Session, Token, User, Viewer};
 use crate::model::policy::{Change, KindPolicy};
@@ -154,6 +157,48 @@ pub trait BulkStore {
     async fn leave_bulk(&self, id: BulkId, leave: &Leave) -> Stored<()>;
 }
 
+/// Customer notices on their way.
+#[async_trait]
+pub trait OutboxStore {
+    /// A page of notices: what is not sent first, then newest first.
+    async fn list_notices(&self, filter: &NoticeFilter) -> Stored<NoticePage>;
+
+    /// One notice, with the database's clock at this reading.
+    async fn find_notice(&self, id: NoticeId) -> Stored<Option<(OutboxNotice, DateTime<Utc>)>>;
+
+    /// Somebody has sent it. `NotFound`; `Conflict` when it is sent, or is being
+    /// sent at this moment. Audited.
+    async fn mark_notice_sent(&self, id: NoticeId, note: Option<&str>, actor: &Actor) -> Stored<()>;
+
+    /// It is tried at once, and for another day. `NotFound`; `Conflict` when it
+    /// is sent, or is due or being sent already. Audited.
+    async fn hurry_notice(&self, id: NoticeId, actor: &Actor) -> Stored<()>;
+
+    /// Holds up to `limit` notices that are due to be tried, the longest due
+    /// first, for [`HOLD_SECONDS`]: nobody else gets them before that.
+    async fn hold_notices(&self, limit: u32) -> Stored<Vec<HeldNotice>>;
+
+    /// Keeps what a try led to; changes nothing when the hold was lost, or the
+    /// notice sent, meanwhile.
+    async fn keep_try(&self, held: &HeldNotice, outcome: &TryOutcome) -> Stored<()>;
+}
+
+/// How long a server has a notice to itself, in seconds: longer than a try may take.
+pub const HOLD_SECONDS: i64 = 30;
+
+/// What is left to somebody by a date.
+#[async_trait]
+pub trait FollowUpStore {
+    /// A page of follow-ups: open ones by their day, then done ones, newest first.
+    async fn list_follow_ups(&self, filter: &FollowUpFilter) -> Stored<FollowUpPage>;
+
+    /// One follow-up.
+    async fn find_follow_up(&self, id: FollowUpId) -> Stored<Option<FollowUp>>;
+
+    /// It is done. `NotFound`; `Conflict` says who did it before. Audited.
+    async fn finish_follow_up(&self, id: FollowUpId, note: Option<&str>, actor: &Actor) -> Stored<()>;
+}
+
 /// Settings.
 #[async_trait]
 pub trait PolicyStore {
@@ -281,7 +326,18 @@ pub trait AuditStore {
 /// All of it, object-safe.
 #[async_trait]
 pub trait Store:
-    QueueStore + PanelStore + LetterStore + BulkStore + PolicyStore + PeopleStore + AuditStore + Send + Sync + 'static
+    QueueStore
+    + PanelStore
+    + LetterStore
+    + BulkStore
+    + OutboxStore
+    + FollowUpStore
+    + PolicyStore
+    + PeopleStore
+    + AuditStore
+    + Send
+    + Sync
+    + 'static
 {
     /// Whether the database answers, and everything of ours is in it.
     async fn ping(&self) -> Stored<()>;

@@ -14,5 +14,6 @@ pub mod site;
 pub mod state;
 pub mod store;
 pub mod web;
+pub mod webhook;
 pub mod worker_api;
 pub mod worker_client;

@@ -30,6 +30,10 @@ impl FormKeys {
     }
 }
 
+/// In the context of a server that sends notices to a webhook by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendsNotices;
+
 /// A panel that is on its way.
 pub type Viewing = Pin<Box<dyn Future<Output = PanelView> + Send>>;
 

@@ -1,7 +1,7 @@
 //! Addresses of pages. Names travel in the query string, encoded: a kind may
 //! hold `/`, `?`, `#`, `..` or anything else.
 
-use crate::model::ids::{BulkId, DeadLetterId, JobId};
+use crate::model::ids::{BulkId, DeadLetterId, JobId, NoticeId};
 use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::GroupCursor;
 use url::form_urlencoded::Serializer;
@@ -32,6 +32,16 @@ pub fn letter(id: DeadLetterId) -> String {
 /// The page of one bulk, its trouble after the letter given.
 pub fn bulk(id: BulkId, after: Option<DeadLetterId>) -> String {
     with_query(&format!("/bulk/{id}"), [("after", after.map(|id| id.to_string()).as_deref())])
+}
+
+/// The customer notices.
+pub const OUTBOX: &str = "/outbox";
+/// What is left to somebody by a date.
+pub const FOLLOW_UPS: &str = "/follow-ups";
+
+/// The page of one notice.
+pub fn notice(id: NoticeId) -> String {
+    format!("{OUTBOX}/{id}")
 }
 
 /// The jobs of one kind, in one state if given.

@@ -11,6 +11,7 @@ pub mod letter_actions;
 pub mod letter_facets;
 pub mod letter_groups;
 pub mod letter_options;
+pub mod letter_places;
 pub mod letter_rows;
 pub mod link;
 pub mod markup;

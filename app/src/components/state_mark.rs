@@ -4,6 +4,7 @@
 use crate::model::bulk::{BulkState, ItemOutcome};
 use crate::model::job::{AttemptOutcome, JobState};
 use crate::model::letter::{LetterStatus, Route};
+use crate::model::outbox::NoticeState;
 use crate::model::verdict::{KindState, VerdictState};
 use leptos::prelude::*;
 
@@ -135,6 +136,25 @@ pub fn of_item(outcome: ItemOutcome) -> Mark {
         | ItemOutcome::Taken
         | ItemOutcome::NotOffered
         | ItemOutcome::Forbidden => mark("▽", "s-later"),
+    }
+}
+
+/// The mark of a notice.
+pub fn of_notice(state: NoticeState) -> Mark {
+    match state {
+        NoticeState::Waiting => mark("○", "s-due"),
+        NoticeState::Retrying => mark("◐", "s-held"),
+        NoticeState::Failed => mark("■", "s-dead"),
+        NoticeState::Sent => mark("●", "s-done"),
+    }
+}
+
+/// The mark of a follow-up: done, due, or for later.
+pub fn of_follow_up(is_done: bool, is_due: bool) -> Mark {
+    match (is_done, is_due) {
+        (true, _) => mark("●", "s-done"),
+        (false, true) => mark("▲", "s-held"),
+        (false, false) => mark("○", "s-due"),
     }
 }
 

@@ -62,6 +62,14 @@ id_type!(
     /// What is done to many dead letters at once.
     BulkId
 );
+id_type!(
+    /// A notice in the outbox.
+    NoticeId
+);
+id_type!(
+    /// Something left to somebody by a date.
+    FollowUpId
+);
 
 /// The text is not a decimal id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,11 +1,12 @@
 //! Dead letters: what was parked, why, and what became of it.
 
 use super::classify::Category;
-use super::customer_notice::CustomerNotice;
+use super::follow_up::FollowUp;
 use super::ids::{DeadLetterId, JobId};
 use super::job::{Attempt, RawJson, ReplayMode};
+use super::outbox::OutboxNotice;
 use super::recovery::{RecoveryAction, RecoveryOption};
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 /// How a job got parked. The three never share a count.
@@ -181,55 +182,6 @@ pub struct Decision {
     pub difference: Option<RawJson>,
     /// Jobs made by it.
     pub replay_job_ids: Vec<JobId>,
-}
-
-/// A notice in the outbox.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OutboxNotice {
-    /// Its id.
-    pub id: i64,
-    /// About which letter.
-    pub dead_letter_id: DeadLetterId,
-    /// What is sent to whom.
-    #[serde(flatten)]
-    pub notice: CustomerNotice,
-    /// Who closed the letter with it.
-    pub by: String,
-    /// When.
-    pub at: DateTime<Utc>,
-    /// When it was sent, if it was.
-    pub sent_at: Option<DateTime<Utc>>,
-    /// Who marked it as sent by hand; absent when a webhook took it.
-    pub sent_by: Option<String>,
-    /// Deliveries that were tried.
-    pub tries: u32,
-    /// Why the last one failed.
-    pub last_error: Option<String>,
-}
-
-/// Something that has to change, left to somebody by a date.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FollowUp {
-    /// Its id.
-    pub id: i64,
-    /// Which letter it comes from.
-    pub dead_letter_id: DeadLetterId,
-    /// That letter's kind.
-    pub kind: String,
-    /// What has to change.
-    pub text: String,
-    /// Who sees to it.
-    pub owner: String,
-    /// Until the end of this UTC day.
-    pub due: NaiveDate,
-    /// Who left it.
-    pub by: String,
-    /// When.
-    pub at: DateTime<Utc>,
-    /// When it was done, if it was.
-    pub done_at: Option<DateTime<Utc>>,
-    /// Who said so.
-    pub done_by: Option<String>,
 }
 
 /// A letter with all it carries.

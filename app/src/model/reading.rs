@@ -10,6 +10,9 @@ use super::verdict::{KindVerdict, Verdict, judge};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+/// A notice that could have been sent for so long, in seconds, waits for somebody.
+pub const NOTICE_PATIENCE_SECONDS: i64 = 300;
+
 /// Who paused a kind, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pause {
@@ -180,6 +183,11 @@ pub struct Snapshot {
     pub ticks: Vec<Tick>,
     /// Letters nobody resolved.
     pub unresolved_dead_letters: i64,
+    /// Follow-ups whose day has come.
+    pub due_follow_ups: i64,
+    /// Notices that failed, or that nobody has tried to send for
+    /// [`NOTICE_PATIENCE_SECONDS`].
+    pub stuck_notices: i64,
 }
 
 /// The figures of one kind with its verdict, as shown.
@@ -240,6 +248,11 @@ pub struct Reading {
     pub ticks: Vec<Tick>,
     /// Letters nobody resolved.
     pub unresolved_dead_letters: i64,
+    /// Follow-ups whose day has come.
+    pub due_follow_ups: i64,
+    /// Notices that failed, or that nobody has tried to send for
+    /// [`NOTICE_PATIENCE_SECONDS`].
+    pub stuck_notices: i64,
 }
 
 impl Reading {
@@ -280,6 +293,8 @@ impl Reading {
             late_answers_last_day: snapshot.late_answers_last_day,
             ticks: snapshot.ticks,
             unresolved_dead_letters: snapshot.unresolved_dead_letters,
+            due_follow_ups: snapshot.due_follow_ups,
+            stuck_notices: snapshot.stuck_notices,
         }
     }
 }

@@ -61,6 +61,8 @@ fn snapshot(kinds: Vec<KindSnapshot>) -> Snapshot {
         refused_polls_last_minutes: 0,
         ticks: Vec::new(),
         unresolved_dead_letters: 0,
+        due_follow_ups: 0,
+        stuck_notices: 0,
     }
 }
 

@@ -288,7 +288,7 @@ fn closed_with(detail: &DeadLetterDetail, may_see: bool) -> impl IntoView + use<
     let notice = detail.notice.as_ref().filter(|_| may_see).map(|sent| {
         let state = match sent.sent_at {
             Some(at) => view! { "sent "{date_and_time(at)} }.into_any(),
-            None => view! { "waits in the outbox" }.into_any(),
+            None => view! { <a href=link::notice(sent.id)>"waits in the outbox"</a> }.into_any(),
         };
         view! {
             <h2>"Notice"</h2>

@@ -5,6 +5,7 @@ use super::failed::{failed, heading};
 use super::notice::notice;
 use super::unread::unread;
 use crate::api::{Access, FailureReport, PageError, Request, permit};
+use crate::components::letter_places::letter_places;
 use crate::components::markup::markup;
 use crate::components::name::{name, said};
 use crate::components::panel::last_reading;
@@ -106,7 +107,11 @@ where
             Ok(access) if access.is_away => Err(AppError::Unavailable(None).into()),
             Ok(access) => load(access, request.clone()).await,
         };
-        let notes = loaded.is_ok().then(|| view! { {notice(&request)}{refused(&request)}{unread(&request)} });
+        let notes = loaded.is_ok().then(|| {
+            let reading = frame.panel.reading.as_ref().filter(|_| frame.panel.is_fresh);
+            let places = letter_places(&request.path, reading);
+            view! { {places}{notice(&request)}{refused(&request)}{unread(&request)} }
+        });
         frame.show(notes, loaded.map(|view| (title.to_owned(), view)))
     })
 }

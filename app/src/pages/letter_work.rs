@@ -27,6 +27,8 @@ use leptos::prelude::*;
 const NEW_FIELDS: usize = 3;
 /// Characters shown of a value in a difference.
 const VALUE_CHARACTERS: usize = 500;
+/// Users that are looked at for an owner; anybody else can be typed.
+const OWNERS_OFFERED: u32 = 500;
 
 /// Edits the payload.
 #[component]
@@ -57,7 +59,13 @@ pub fn NotifyPage() -> impl IntoView {
 pub fn FollowUpPage() -> impl IntoView {
     page(Section::DeadLetters, "Policy update", Role::Reviewer, async |access, request| {
         let detail = find(&access, &request).await?;
-        Ok(framed(&detail, follow_up(&detail, request.posted.as_ref(), &access.viewer.name)))
+        let people = access.store.list_users(None, OWNERS_OFFERED).await?;
+        let owners: Vec<&str> = people
+            .iter()
+            .filter(|person| !person.disabled && person.role >= Role::Reviewer)
+            .map(|person| person.name.as_str())
+            .collect();
+        Ok(framed(&detail, follow_up(&detail, request.posted.as_ref(), &access.viewer.name, &owners)))
     })
 }
 
@@ -371,16 +379,18 @@ pub(super) fn notice(detail: &DeadLetterDetail, policy: &LetterPolicy, posted: O
     }
 }
 
-pub(super) fn follow_up(detail: &DeadLetterDetail, posted: Option<&Posted>, viewer: &str) -> AnyView {
+pub(super) fn follow_up(detail: &DeadLetterDetail, posted: Option<&Posted>, viewer: &str, owners: &[&str]) -> AnyView {
     let letter = &detail.letter;
     let path = format!("{}/follow-up", link::letter(letter.id));
     let typed = |name: &str| posted.and_then(|posted| posted.get(name)).map(str::to_owned);
     let today = detail.as_of.date_naive();
     let due = today.checked_add_days(Days::new(FOLLOW_UP_DAYS)).unwrap_or(today).to_string();
+    let owners = owners.iter().map(|owner| view! { <option value=(*owner).to_owned()></option> }).collect_view();
     view! {
         <form method="post" action=path class="stack">
             {hidden(letter, RecoveryAction::PolicyUpdate, FormKeys::next())}
-            <label>"Owner"<input name="owner" maxlength="200" value=typed("owner").unwrap_or_else(|| viewer.to_owned()) /></label>
+            <datalist id="owners">{owners}</datalist>
+            <label>"Owner"<input name="owner" list="owners" maxlength="200" value=typed("owner").unwrap_or_else(|| viewer.to_owned()) /></label>
             <label>"Due (end of that day, UTC)"<input type="date" name="due" min=today.to_string() value=typed("due").unwrap_or(due) /></label>
             {note(typed("note").as_deref(), true)}
             <button name="confirmed" value="yes">"Close and leave the follow-up"</button>

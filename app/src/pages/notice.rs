@@ -65,13 +65,19 @@ pub enum Notice {
     LinkRefused,
     /// Masked fields were changed.
     MasksChanged,
+    /// A notice was marked as sent.
+    NoticeSent,
+    /// A notice is tried again.
+    NoticeHurried,
+    /// A follow-up is done.
+    FollowUpDone,
     /// The database is away.
     Unavailable,
 }
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 33] = [
         Self::SignedOut,
         Self::SignInFailed,
         Self::SignInSlowedDown,
@@ -101,6 +107,9 @@ impl Notice {
         Self::PasswordWrong,
         Self::LinkRefused,
         Self::MasksChanged,
+        Self::NoticeSent,
+        Self::NoticeHurried,
+        Self::FollowUpDone,
         Self::Unavailable,
     ];
 
@@ -136,6 +145,9 @@ impl Notice {
             Self::PasswordWrong => "password-wrong",
             Self::LinkRefused => "link-refused",
             Self::MasksChanged => "masks-changed",
+            Self::NoticeSent => "notice-sent",
+            Self::NoticeHurried => "notice-hurried",
+            Self::FollowUpDone => "follow-up-done",
             Self::Unavailable => "unavailable",
         }
     }
@@ -184,6 +196,9 @@ impl Notice {
             Self::PasswordWrong => "Nothing was changed: the current password is wrong.",
             Self::LinkRefused => "This link is wrong, was used already, or is too old. Ask an admin for a new one.",
             Self::MasksChanged => "Changed: these fields are masked from now on.",
+            Self::NoticeSent => "Marked as sent by hand.",
+            Self::NoticeHurried => "It is tried again at once, and for another day if it has to be.",
+            Self::FollowUpDone => "Done.",
             Self::Unavailable => "Nothing was done: the database is not available. Try again.",
         }
     }
@@ -206,6 +221,9 @@ impl Notice {
                 | Self::TokenRevoked
                 | Self::PasswordChanged
                 | Self::MasksChanged
+                | Self::NoticeSent
+                | Self::NoticeHurried
+                | Self::FollowUpDone
         )
     }
 }

@@ -3,11 +3,14 @@
 use super::{dead_letter, dead_letters, refusals};
 use crate::components::markup::markup;
 use crate::components::verdict_line::escaped;
-use crate::model::ids::{DeadLetterId, JobId, UserId};
+use crate::model::customer_notice::CustomerNotice;
+use crate::model::follow_up::{FollowUp, FollowUpFilter, FollowUpPage, FollowUpShare};
+use crate::model::ids::{DeadLetterId, FollowUpId, JobId, NoticeId, UserId};
 use crate::model::job::RawJson;
 use crate::model::letter::{DeadLetter, DeadLetterDetail, LetterStatus, LetterTotals, Resolution, Route};
 use crate::model::letter_filter::{LetterFilter, StatusFilter};
 use crate::model::letter_group::{CountedLetterPage, GroupPage, LetterCounts, LetterGroup, TREND_DAYS};
+use crate::model::outbox::{NoticeFilter, NoticePage, OutboxNotice};
 use crate::model::park_rate::{ParkCount, ParkRateQuery, ParkRateRow};
 use crate::model::people::{Role, Viewer};
 use crate::model::recovery::{RecoveryAction, RecoveryOption};
@@ -72,6 +75,45 @@ fn detail(letter: DeadLetter) -> DeadLetterDetail {
         notice: None,
         follow_up: None,
         as_of: now(),
+    }
+}
+
+fn notice(text: &str) -> OutboxNotice {
+    OutboxNotice {
+        id: NoticeId(7),
+        dead_letter_id: DeadLetterId(8),
+        notice: CustomerNotice {
+            recipient: format!("to {text}"),
+            subject: format!("subject {text}"),
+            body: format!("body {text}"),
+            next_action: format!("next {text}"),
+            when: format!("when {text}"),
+        },
+        by: text.to_owned(),
+        at: now() - TimeDelta::minutes(12),
+        sent_at: None,
+        sent_by: None,
+        sent_note: Some(format!("note {text}")),
+        tries: 1,
+        next_try_at: Some(now() - TimeDelta::minutes(12)),
+        failed_at: None,
+        last_error: Some(text.to_owned()),
+    }
+}
+
+fn follow_up(text: &str) -> FollowUp {
+    FollowUp {
+        id: FollowUpId(7),
+        dead_letter_id: DeadLetterId(8),
+        kind: text.to_owned(),
+        text: text.to_owned(),
+        owner: text.to_owned(),
+        due: now().date_naive(),
+        by: text.to_owned(),
+        at: now(),
+        done_at: None,
+        done_by: Some(text.to_owned()),
+        done_note: Some(text.to_owned()),
     }
 }
 
@@ -166,7 +208,7 @@ fn no_text_breaks_out_of_any_page_of_a_letter() {
                 markup(super::letter_work::correct(&parked, again)),
                 markup(super::letter_work::split(&parked, again, None)),
                 markup(super::letter_work::notice(&parked, &policy, again)),
-                markup(super::letter_work::follow_up(&parked, again, &text)),
+                markup(super::letter_work::follow_up(&parked, again, &text, &[&text])),
             ] {
                 for tag in ["<script", "<img", "<svg", "<hr>", "<em>", "<s>", "<form>", "<h1>", "<!--"] {
                     assert!(!html.contains(tag), "{tag} of {text:?}");
@@ -175,6 +217,62 @@ fn no_text_breaks_out_of_any_page_of_a_letter() {
                 assert_eq!(areas.0, areas.1, "{text:?}");
             }
         }
+    }
+}
+
+#[test]
+fn no_text_breaks_out_of_the_outbox_and_the_follow_ups() {
+    for text in hostile_texts() {
+        let (notices, left) = (vec![notice(&text)], vec![follow_up(&text)]);
+        let filter = NoticeFilter { share: None, after: None, limit: 50 };
+        let page = NoticePage { notices, next: None, waiting: 1, failed: 0, as_of: now() };
+        let left = FollowUpPage { follow_ups: left, next: None, as_of: now() };
+        let asked = FollowUpFilter { share: FollowUpShare::All, viewer: text.clone(), after: None, limit: 50 };
+        let fields = vec![("id".to_owned(), "7".to_owned()), ("note".to_owned(), text.clone())];
+        let posted = crate::api::Posted { fields: std::sync::Arc::new(fields), sentence: Some(text.clone()) };
+        for html in [
+            markup(super::outbox::contents(&page, &filter, true, true)),
+            markup(super::outbox_notice::contents(&notice(&text), now(), true, true, Some(&posted))),
+            markup(super::follow_ups::contents(&left, &asked, &viewer(Role::Reviewer), Some(&posted))),
+        ] {
+            for tag in ["<script", "<img", "<svg", "<hr>", "<em>", "<s>", "<form>", "<h1>", "<!--"] {
+                assert!(!html.contains(tag), "{tag} of {text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whom_a_notice_goes_to_and_what_it_says_is_hidden_from_on_call() {
+    let one = notice("DE8937");
+    let filter = NoticeFilter { share: None, after: None, limit: 50 };
+    let page = NoticePage { notices: vec![one.clone()], next: None, waiting: 1, failed: 0, as_of: now() };
+    for (may_see, shown) in [(true, true), (false, false)] {
+        let list = markup(super::outbox::contents(&page, &filter, may_see, false));
+        assert_eq!(list.contains("to DE8937"), shown, "{list}");
+        let whole = markup(super::outbox_notice::contents(&one, now(), may_see, false, None));
+        for part in ["to DE8937", "subject DE8937", "body DE8937", "next DE8937", "when DE8937", "note DE8937"] {
+            assert_eq!(whole.contains(part), shown, "{part}: {whole}");
+        }
+    }
+}
+
+#[test]
+fn a_notice_says_where_it_stands_in_word_and_shape() {
+    let waiting = OutboxNotice { tries: 0, last_error: None, ..notice("x") };
+    let later = Some(now() + TimeDelta::minutes(4));
+    for (one, stands, when) in [
+        (waiting.clone(), "○</i> not sent yet", "waits since"),
+        (OutboxNotice { tries: 2, next_try_at: later, ..waiting.clone() }, "◐</i> tried again", "in 4 min"),
+        (OutboxNotice { tries: 9, failed_at: Some(now()), ..waiting.clone() }, "■</i> failed", "given up"),
+        (OutboxNotice { sent_at: Some(now()), ..waiting.clone() }, "●</i> sent", "by the webhook"),
+        (OutboxNotice { sent_at: Some(now()), sent_by: Some("ada".into()), ..waiting }, "●</i> sent", "by hand, by"),
+    ] {
+        let html = markup(super::outbox_notice::contents(&one, now(), true, true, None));
+        assert!(html.contains(stands) && html.contains(when), "{stands}: {html}");
+        assert_eq!(html.contains("Mark as sent by hand"), one.sent_at.is_none(), "{html}");
+        let can_hurry = one.failed_at.is_some() || (one.sent_at.is_none() && one.next_try_at == later);
+        assert_eq!(html.contains("Try again now"), can_hurry, "{html}");
     }
 }
 

@@ -4,8 +4,11 @@ use super::Database;
 use crate::auth::set_up;
 use crate::config::Config;
 use crate::state::AppState;
+use crate::webhook::Target;
 use crate::{duties, site, web};
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
+use clap::builder::FalseyValueParser;
+use secrecy::SecretString;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -27,15 +30,52 @@ pub struct Args {
     /// The pages are reached over TLS (through a proxy): hand out cookies that a browser sends only there.
     #[arg(long)]
     secure_cookies: bool,
+    /// Send customer notices to this address, each as a signed POST of JSON.
+    ///
+    /// The secret that they are signed with is read from the environment variable
+    /// DRAINBOARD_WEBHOOK_SECRET. Without an address, people mark notices as sent by hand.
+    #[arg(long, value_name = "URL", env = "DRAINBOARD_NOTICE_WEBHOOK")]
+    notice_webhook: Option<String>,
+    /// Let webhooks reach loopback and private networks.
+    #[arg(long, env = "DRAINBOARD_ALLOW_PRIVATE_WEBHOOKS", value_parser = FalseyValueParser::new())]
+    allow_private_webhooks: bool,
+}
+
+/// Where the secret comes from: a command line can be read by others on the machine.
+const WEBHOOK_SECRET: &str = "DRAINBOARD_WEBHOOK_SECRET";
+
+impl Args {
+    /// Where notices go.
+    ///
+    /// # Errors
+    /// A sentence that says which setting breaks which rule.
+    fn notice_webhook(&self) -> anyhow::Result<Option<Target>> {
+        let Some(url) = self.notice_webhook.as_deref().filter(|url| !url.trim().is_empty()) else { return Ok(None) };
+        let secret = match std::env::var(WEBHOOK_SECRET) {
+            Ok(secret) => SecretString::from(secret),
+            Err(std::env::VarError::NotPresent) => {
+                bail!("{WEBHOOK_SECRET} is not set: notices are signed with it")
+            }
+            Err(std::env::VarError::NotUnicode(_)) => bail!("{WEBHOOK_SECRET} is no text"),
+        };
+        let target = Target::new(url, secret, self.allow_private_webhooks)
+            .map_err(|error| anyhow!("{} {}", error.field, error.rule))?;
+        if !target.is_encrypted() {
+            tracing::warn!(to = target.origin(), "notices travel unencrypted: the webhook is not https");
+        }
+        Ok(Some(target))
+    }
 }
 
 /// Serves until it is told to stop.
 pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
+    let notice_webhook = args.notice_webhook()?;
     let config = Config {
         listen: args.listen,
         database_url: database.url().to_owned(),
         public_verdict: args.public_verdict,
         secure_cookies: args.secure_cookies,
+        notice_webhook,
     };
     let listener = listen(config.listen).await?;
     let store = database.open_or_make().await?;
@@ -70,7 +110,7 @@ pub async fn serve(listener: TcpListener, state: AppState) -> anyhow::Result<()>
             "this build has no site files: pages come without style and script (make site, then build again)"
         );
     }
-    let duties = duties::spawn(state.store.clone());
+    let duties = duties::spawn(state.store.clone(), state.config.notice_webhook.clone());
     let (store, live) = (state.store.clone(), state.live.clone());
     let (stopping, mut stopped) = tokio::sync::watch::channel(false);
     let service = web::router(state).into_make_service_with_connect_info::<SocketAddr>();

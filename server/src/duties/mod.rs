@@ -1,12 +1,15 @@
 //! What the server does without being asked: parks jobs whose worker is lost,
-//! deletes what is older than its keep, and acts on the letters of bulks.
+//! deletes what is older than its keep, acts on the letters of bulks, and sends
+//! customer notices.
 //!
-//! One duty at a time, and the bulks beside them. Small batches with pauses between, so that
+//! One duty at a time, and beside them the bulks and the notices. Small batches with pauses between, so that
 //! nobody waits for them. A fault is logged once, not at every try; the duties
 //! go on by themselves when the database is back.
 
 pub mod bulk;
+pub mod outbox;
 
+use crate::webhook::{Sender, Target};
 use app::error::StoreError;
 use app::store::Store;
 use std::future::Future;
@@ -22,6 +25,8 @@ const PURGE_BATCH: u32 = 500;
 const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
 /// Until somebody's confirmed bulk is found.
 const LOOK_FOR_BULKS: Duration = Duration::from_millis(500);
+/// Until a notice that is due is found.
+const LOOK_FOR_NOTICES: Duration = Duration::from_secs(1);
 /// A round ends after so long, so that reaping is never late by more.
 const ROUND: Duration = Duration::from_secs(2);
 
@@ -30,11 +35,25 @@ const KEEP_DONE_SECONDS: u32 = 7 * 86_400;
 /// Resolved dead letters are kept for 90 days.
 const KEEP_RESOLVED_SECONDS: u32 = 90 * 86_400;
 
-/// Starts the duties; they end with the returned handle's `abort`.
-pub fn spawn(store: Arc<dyn Store>) -> JoinHandle<()> {
+/// Starts the duties; they end with the returned handle's `abort`. Notices are
+/// sent to `notices`, if it is there.
+pub fn spawn(store: Arc<dyn Store>, notices: Option<Target>) -> JoinHandle<()> {
     tokio::spawn(async move {
-        tokio::join!(work_on_bulks(&*store), park_and_purge(&*store));
+        let sender = notices.map(Sender::new);
+        tokio::join!(work_on_bulks(&*store), send_notices(&*store, sender.as_ref()), park_and_purge(&*store));
     })
+}
+
+/// Notices, as long as there are any and somewhere to send them.
+async fn send_notices(store: &dyn Store, sender: Option<&Sender>) {
+    let Some(sender) = sender else { return };
+    let mut trouble = Trouble::default();
+    loop {
+        let tried = outbox::deliver(store, sender).await;
+        let pause = if tried.as_ref().is_ok_and(|tried| *tried > 0) { BETWEEN_BATCHES } else { LOOK_FOR_NOTICES };
+        trouble.note(tried.map(|_| ()));
+        sleep(pause).await;
+    }
 }
 
 /// Bulks, as long as there are any.

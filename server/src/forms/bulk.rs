@@ -1,7 +1,7 @@
 //! Many letters at once: drafted as they were seen, then confirmed, stopped or
 //! let go on. Which letters is said in the server's words, never in the form's.
 
-use super::letters::{filled, note};
+use super::letters::note;
 use crate::auth::session::SignedIn;
 use crate::state::AppState;
 use crate::web::problem::Problem;
@@ -133,7 +133,7 @@ fn act(posted: &Posted) -> Result<BulkAct, FieldError> {
         Some("pinned") => ReplayMode::Pinned,
         Some(_) => return Err(FieldError::new("mode", "must be current or pinned")),
     };
-    let act = BulkAct { action, mode, note: note(filled(posted.get("note")))? };
+    let act = BulkAct { action, mode, note: note(posted.get("note"))? };
     act.check()?;
     Ok(act)
 }

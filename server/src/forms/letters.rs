@@ -136,7 +136,7 @@ pub(super) fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<Le
         Some("pinned") => ReplayMode::Pinned,
         Some(_) => return Err(FieldError::new("mode", "must be current or pinned")),
     };
-    let note = note(filled(form.note.as_deref()))?;
+    let note = note(form.note.as_deref())?;
     let payload = match (action, filled(form.payload.as_deref())) {
         (RecoveryAction::CorrectAndReplay, Some(text)) => Some(typed_json("payload", &text, MAX_PAYLOAD_BYTES)?),
         _ => None,
@@ -162,14 +162,16 @@ pub(super) fn checked(id: DeadLetterId, form: &ActForm, role: Role) -> Result<Le
     Ok(LetterAct { idempotency, ..act })
 }
 
-/// A note that is not too long.
-pub(super) fn note(note: Option<String>) -> Result<Option<String>, FieldError> {
-    match note {
-        Some(note) if note.chars().count() > MAX_NOTE_CHARACTERS => {
-            Err(FieldError::new("note", format!("must be at most {MAX_NOTE_CHARACTERS} characters")))
-        }
-        note => Ok(note),
+/// A note that may stay empty.
+///
+/// # Errors
+/// `note`: too long.
+pub(super) fn note(text: Option<&str>) -> Result<Option<String>, FieldError> {
+    let note = filled(text);
+    if note.as_ref().is_some_and(|note| note.chars().count() > MAX_NOTE_CHARACTERS) {
+        return Err(FieldError::new("note", format!("must be at most {MAX_NOTE_CHARACTERS} characters")));
     }
+    Ok(note)
 }
 
 /// A field that is not blank, made storable.

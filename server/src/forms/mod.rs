@@ -6,9 +6,11 @@
 
 pub mod account;
 pub mod bulk;
+pub mod follow_ups;
 pub mod kinds;
 pub mod letter_work;
 pub mod letters;
+pub mod outbox;
 pub mod reveal;
 pub mod tokens;
 pub mod users;
@@ -35,6 +37,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::post("/dead-letters/{id}/follow-up", letter_work::post),
         Endpoint::post("/dead-letters/{id}/reveal", reveal::of_letter),
         Endpoint::post("/jobs/{id}/reveal", reveal::of_job),
+        Endpoint::post("/outbox/{id}", outbox::post),
+        Endpoint::post("/follow-ups", follow_ups::post),
         Endpoint::post("/kinds/pause", kinds::pause),
         Endpoint::get("/kinds/pause", async || Redirect::to("/policies")),
         Endpoint::post("/kinds/masked-fields", kinds::mask),

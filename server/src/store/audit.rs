@@ -5,7 +5,7 @@ use crate::store::rows::StoredAudit;
 use crate::store::time::At;
 use app::model::audit::{Noted, Outcome};
 use app::model::bulk::Steer;
-use app::model::ids::{BulkId, JobId};
+use app::model::ids::{BulkId, FollowUpId, JobId, NoticeId};
 use app::model::people::{Actor, Role, Scope};
 use app::model::policy::Change;
 use app::model::recovery::LetterAct;
@@ -95,6 +95,21 @@ impl Entry {
             Steer::GoOn => ("bulk_go_on", json!({ "letters": letters })),
         };
         Self::new(action, format!("bulk {id}"), Some(details))
+    }
+
+    /// A notice was marked as sent by hand.
+    pub fn notice_sent(id: NoticeId, note: Option<&str>) -> Self {
+        Self::new("notice_sent", format!("notice {id}"), note.map(|note| json!({ "note": note })))
+    }
+
+    /// A notice is to be tried again at once.
+    pub fn notice_hurry(id: NoticeId) -> Self {
+        Self::new("notice_hurry", format!("notice {id}"), None)
+    }
+
+    /// A follow-up is done.
+    pub fn follow_up_done(id: FollowUpId, note: Option<&str>) -> Self {
+        Self::new("follow_up_done", format!("follow_up {id}"), note.map(|note| json!({ "note": note })))
     }
 
     /// A kind's policy was changed; a change of nothing but the pause is called by its name.

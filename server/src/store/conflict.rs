@@ -3,8 +3,10 @@
 
 use app::error::StoreError;
 use app::model::age::clock;
+use app::model::follow_up::FollowUp;
 use app::model::job::JobState;
 use app::model::letter::{DeadLetter, Taken};
+use app::model::outbox::OutboxNotice;
 use chrono::{DateTime, Utc};
 
 /// Why a letter could not be acted on, from what it is now. `now` is the
@@ -36,6 +38,22 @@ pub fn taken_conflict(taken: &Taken, now: DateTime<Utc>) -> StoreError {
         taken.by,
         moment(taken.until, now)
     ))
+}
+
+/// Why nothing was done to a notice, from what it is now.
+pub fn notice_conflict(notice: &OutboxNotice, now: DateTime<Utc>) -> StoreError {
+    StoreError::Conflict(match (notice.sent_at, &notice.sent_by) {
+        (Some(at), Some(by)) => format!("{by} marked this notice as sent at {}", moment(at, now)),
+        (Some(at), None) => format!("this notice was sent at {}", moment(at, now)),
+        (None, _) => "this notice is being sent at this moment; look again in half a minute".to_owned(),
+    })
+}
+
+/// Why a follow-up could not be finished.
+pub fn follow_up_conflict(follow_up: &FollowUp, now: DateTime<Utc>) -> StoreError {
+    let by = follow_up.done_by.as_deref().unwrap_or("somebody");
+    let at = follow_up.done_at.map(|at| moment(at, now)).unwrap_or_default();
+    StoreError::Conflict(format!("{by} finished this follow-up at {at}"))
 }
 
 /// Why a job could not be called off.

@@ -2,18 +2,16 @@
 //! them. Nothing here runs a query.
 
 use crate::store::fault::{Fault, Tried};
-use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, narrow, replay_mode};
-use crate::store::time::{At, time};
-use app::model::customer_notice::CustomerNotice;
+use crate::store::promises::{StoredFollowUp, StoredNotice};
+use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, replay_mode};
+use crate::store::time::At;
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::letter::{
-    DeadLetter, DeadLetterDetail, Decision, FollowUp, LetterStatus, OutboxNotice, Replay, Resolution, Route, Taken,
-};
+use app::model::letter::{DeadLetter, DeadLetterDetail, Decision, LetterStatus, Replay, Resolution, Route, Taken};
 use app::model::letter_policy::LetterPolicy;
 use app::model::policy::Overrides;
 use app::model::recovery::RecoveryAction;
 use app::model::workflow::{Parked, recovery_options};
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 /// A letter as a list shows it.
@@ -196,79 +194,5 @@ impl StoredDecision {
             difference: json(self.difference),
             replay_job_ids: serde_json::from_str(&self.replay_job_ids)?,
         })
-    }
-}
-
-/// A notice in the outbox.
-#[derive(Debug, FromRow)]
-pub struct StoredNotice {
-    pub(super) id: i64,
-    pub(super) dead_letter_id: i64,
-    pub(super) recipient: String,
-    pub(super) subject: String,
-    pub(super) body: String,
-    pub(super) next_action: String,
-    pub(super) when_text: String,
-    pub(super) made_by: String,
-    pub(super) at: At,
-    pub(super) sent_at: Option<At>,
-    pub(super) sent_by: Option<String>,
-    pub(super) tries: i64,
-    pub(super) last_error: Option<String>,
-}
-
-impl StoredNotice {
-    /// The notice.
-    pub fn notice(self) -> OutboxNotice {
-        OutboxNotice {
-            id: self.id,
-            dead_letter_id: DeadLetterId(self.dead_letter_id),
-            notice: CustomerNotice {
-                recipient: self.recipient,
-                subject: self.subject,
-                body: self.body,
-                next_action: self.next_action,
-                when: self.when_text,
-            },
-            by: self.made_by,
-            at: self.at.0,
-            sent_at: time(self.sent_at),
-            sent_by: self.sent_by,
-            tries: narrow(self.tries),
-            last_error: self.last_error,
-        }
-    }
-}
-
-/// A follow-up.
-#[derive(Debug, FromRow)]
-pub struct StoredFollowUp {
-    pub(super) id: i64,
-    pub(super) dead_letter_id: i64,
-    pub(super) kind: String,
-    pub(super) what: String,
-    pub(super) owner: String,
-    pub(super) due: NaiveDate,
-    pub(super) made_by: String,
-    pub(super) at: At,
-    pub(super) done_at: Option<At>,
-    pub(super) done_by: Option<String>,
-}
-
-impl StoredFollowUp {
-    /// The follow-up.
-    pub fn follow_up(self) -> FollowUp {
-        FollowUp {
-            id: self.id,
-            dead_letter_id: DeadLetterId(self.dead_letter_id),
-            kind: self.kind,
-            text: self.what,
-            owner: self.owner,
-            due: self.due,
-            by: self.made_by,
-            at: self.at.0,
-            done_at: time(self.done_at),
-            done_by: self.done_by,
-        }
     }
 }

@@ -15,6 +15,7 @@ pub mod letter_lists;
 pub mod letter_rows;
 pub mod plan;
 pub mod postgres;
+pub mod promises;
 pub mod readings;
 pub mod rows;
 pub mod schedule;

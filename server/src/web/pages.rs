@@ -10,7 +10,8 @@ use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
 use app::api::{
-    CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, Posted, SetUpLink, status_of,
+    CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, Posted, SendsNotices, SetUpLink,
+    status_of,
 };
 use app::error::{AppError, StoreError};
 use app::model::people::{Viewer, session_id};
@@ -81,6 +82,9 @@ fn provide(state: &AppState) {
     provide_context(extensions.get::<CurrentSession>().cloned());
     provide_context(FormKeys(Arc::new(|| Secret::random().expose().to_owned())));
     provide_context(failure_report());
+    if state.config.notice_webhook.is_some() {
+        provide_context(SendsNotices);
+    }
     if let Some(told) = extensions.get::<Told>() {
         provide_context(told.clone());
     }

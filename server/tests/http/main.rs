@@ -20,6 +20,7 @@ mod names;
 mod pages;
 mod permission_table;
 mod policies;
+mod promises;
 mod text;
 mod verdict;
 mod visitor;
@@ -40,6 +41,7 @@ fn main() {
         names::trials,
         pages::trials,
         policies::trials,
+        promises::trials,
         text::trials,
         verdict::trials,
     ];

@@ -125,7 +125,8 @@ async fn a_form_loaded_again_leads_back_to_where_it_is(db: Arc<TestDatabase>) {
 async fn a_filter_that_nobody_knows_is_named(db: Arc<TestDatabase>) {
     Client::of(&db).await.refused("k").await;
     let visitor = Visitor::signed_in(&db, Role::Admin).await;
-    for path in ["/", "/jobs", "/dead-letters", "/refusals", "/policies", "/audit", "/jobs/1", "/dead-letters/1"] {
+    let lists = ["/", "/jobs", "/dead-letters", "/refusals", "/policies", "/audit", "/outbox", "/follow-ups"];
+    for path in lists.into_iter().chain(["/jobs/1", "/dead-letters/1"]) {
         assert!(!visitor.get(path).await.text().contains("ignored"), "{path}");
         let page = visitor.get(&format!("{path}?knd=x")).await;
         assert_eq!(page.status, 200, "{path}");

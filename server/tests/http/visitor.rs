@@ -28,10 +28,17 @@ pub struct Page {
 impl Visitor {
     /// Somebody of that role, signed in.
     pub async fn signed_in(db: &TestDatabase, role: Role) -> Self {
+        Self::configured(db, role, |_| {}).await
+    }
+
+    /// The same on a server with other settings.
+    pub async fn configured(db: &TestDatabase, role: Role, set: impl FnOnce(&mut Config)) -> Self {
         let (user, secret) = (format!("the {}", role.as_str()), format!("session of {}", role.as_str()));
         let id = db.store.add_user(&name(&user), role, "no password", &actor("mila")).await.unwrap();
         db.store.start_session(id, &sha256_hex(&secret), &actor(&user)).await.unwrap();
-        let state = AppState::new(Arc::clone(&db.store), Config::loopback(&db.url));
+        let mut config = Config::loopback(&db.url);
+        set(&mut config);
+        let state = AppState::new(Arc::clone(&db.store), config);
         Self { router: drainboard::web::router(state), cookie: format!("drainboard={secret}") }
     }
 

@@ -41,6 +41,8 @@ async fn streams_forms_and_monitors_refuse_the_anonymous() {
         ("/dead-letters/bulk".to_owned(), &[("scope", "filter")][..]),
         ("/bulk/1".to_owned(), &[("step", "stop")][..]),
         ("/kinds/pause".to_owned(), &[("kind", "k"), ("paused", "true")][..]),
+        ("/outbox/1".to_owned(), &[("action", "sent")][..]),
+        ("/follow-ups".to_owned(), &[("id", "1")][..]),
     ] {
         let answer = browser.post(&path, form).await;
         assert_eq!(answer.status, 401, "{path}");

@@ -11,6 +11,7 @@ mod export;
 mod forms;
 mod letter_work;
 mod live;
+mod outbox;
 mod people;
 mod set_up;
 mod shut_down;

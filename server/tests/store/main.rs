@@ -14,12 +14,14 @@ mod bulk;
 mod claim;
 mod enqueue;
 mod finish;
+mod follow_ups;
 mod lease;
 mod letter_groups;
 mod letter_lists;
 mod letters;
 mod migrations;
 mod outage;
+mod outbox;
 mod panel;
 mod park_rate;
 mod people;
@@ -34,7 +36,7 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 22] = [
+    let topics: [fn() -> Vec<Trial>; 24] = [
         accounts::trials,
         audit::trials,
         enqueue::trials,
@@ -45,6 +47,8 @@ fn main() {
         letters::trials,
         recovery::trials,
         bulk::trials,
+        outbox::trials,
+        follow_ups::trials,
         letter_lists::trials,
         letter_groups::trials,
         policies::trials,

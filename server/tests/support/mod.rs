@@ -5,6 +5,7 @@
 pub mod calls;
 pub mod database;
 pub mod held;
+pub mod receiver;
 pub mod recount;
 pub mod side_door;
 #[macro_use]

@@ -80,6 +80,16 @@ pub(super) fn needs_somebody(reading: &Reading) -> impl IntoView {
                 1 => view! { <p><a href=open>"1 dead letter"</a>" waits for a person."</p> }.into_any(),
                 n => view! { <p><a href=open>{format!("{n} dead letters")}</a>" wait for a person."</p> }.into_any(),
             }}
+            {match reading.due_follow_ups {
+                0 => ().into_any(),
+                1 => view! { <p><a href=link::FOLLOW_UPS>"1 follow-up"</a>" due."</p> }.into_any(),
+                n => view! { <p><a href=link::FOLLOW_UPS>{format!("{n} follow-ups")}</a>" due."</p> }.into_any(),
+            }}
+            {match reading.stuck_notices {
+                0 => ().into_any(),
+                1 => view! { <p><a href=link::OUTBOX>"1 notice"</a>" is not sent."</p> }.into_any(),
+                n => view! { <p><a href=link::OUTBOX>{format!("{n} notices")}</a>" are not sent."</p> }.into_any(),
+            }}
         </section>
     }
 }

@@ -68,6 +68,8 @@ fn snapshot(kinds: Vec<KindSnapshot>) -> Snapshot {
         refused_polls_last_minutes: 0,
         ticks: Vec::new(),
         unresolved_dead_letters: 0,
+        due_follow_ups: 0,
+        stuck_notices: 0,
     }
 }
 
@@ -280,6 +282,17 @@ fn who_works_is_told_by_name_with_leases() {
     );
     assert!(text.contains("▲ 1 lease expired") && text.contains("late answers refused in 24 h: 2"), "{text}");
     assert!(text.contains("14 dead letters wait for a person"), "{text}");
+    assert!(!text.contains("follow-up") && !text.contains("notice"), "{text}");
+}
+
+#[test]
+fn what_else_needs_somebody_leads_to_it() {
+    let with = |due_follow_ups, stuck_notices| Snapshot { due_follow_ups, stuck_notices, ..snapshot(vec![kind("k")]) };
+    let one = html(with(1, 1));
+    assert!(text_of(&one).contains("1 follow-up due. 1 notice is not sent."), "{}", text_of(&one));
+    assert!(one.contains("href=\"/follow-ups\"") && one.contains("href=\"/outbox\""), "{one}");
+    let many = text_of(&html(with(3, 2)));
+    assert!(many.contains("3 follow-ups due. 2 notices are not sent."), "{many}");
 }
 
 #[test]

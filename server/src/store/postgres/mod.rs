@@ -15,10 +15,14 @@ mod duties;
 mod ending;
 mod enqueue;
 mod finish;
+#[path = "../follow_ups.rs"]
+mod follow_ups;
 mod history;
 mod jobs;
 mod letters;
 mod open;
+#[path = "../outbox.rs"]
+mod outbox;
 mod panel;
 mod park_rate;
 mod people;

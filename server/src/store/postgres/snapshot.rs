@@ -5,7 +5,7 @@
 use crate::store::fault::Tried;
 use crate::store::readings::{AdmittingClaim, StoredFailure, StoredKind, StoredRecent, StoredTick, StoredWorker};
 use crate::store::time::At;
-use app::model::reading::Snapshot;
+use app::model::reading::{NOTICE_PATIENCE_SECONDS, Snapshot};
 use serde::Deserialize;
 use sqlx::PgPool;
 
@@ -23,12 +23,16 @@ struct StoredSnapshot {
     late_answers_last_day: i64,
     refused_polls_last_minutes: i64,
     unresolved_dead_letters: i64,
+    due_follow_ups: i64,
+    stuck_notices: i64,
 }
 
 /// Reads the snapshot.
 pub(super) async fn snapshot(pool: &PgPool) -> Tried<Snapshot> {
-    let json: String =
-        sqlx::query_scalar(include_str!("snapshot.sql")).fetch_one(&mut *super::acquire(pool).await?).await?;
+    let json: String = sqlx::query_scalar(include_str!("snapshot.sql"))
+        .bind(NOTICE_PATIENCE_SECONDS as f64)
+        .fetch_one(&mut *super::acquire(pool).await?)
+        .await?;
     let stored: StoredSnapshot = serde_json::from_str(&json)?;
     Ok(Snapshot {
         as_of: stored.as_of.0,
@@ -40,5 +44,7 @@ pub(super) async fn snapshot(pool: &PgPool) -> Tried<Snapshot> {
         refused_polls_last_minutes: stored.refused_polls_last_minutes,
         ticks: stored.ticks.into_iter().map(StoredTick::tick).collect(),
         unresolved_dead_letters: stored.unresolved_dead_letters,
+        due_follow_ups: stored.due_follow_ups,
+        stuck_notices: stored.stuck_notices,
     })
 }

@@ -102,5 +102,12 @@ SELECT json_build_object(
         (SELECT coalesce(sum(n), 0) FROM refused_polls
          WHERE minute > floor(extract(epoch FROM (SELECT now FROM clock)) / 60)::bigint - 5),
     'unresolved_dead_letters',
-        (SELECT count(*) FROM dead_letters WHERE status <> 'resolved' AND is_canary = false)
+        (SELECT count(*) FROM dead_letters WHERE status <> 'resolved' AND is_canary = false),
+    'due_follow_ups',
+        (SELECT count(*) FROM follow_ups
+         WHERE done_at IS NULL AND due <= ((SELECT now FROM clock) AT TIME ZONE 'UTC')::date),
+    'stuck_notices',
+        (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NOT NULL)
+        + (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NULL
+               AND next_try_at <= (SELECT now FROM clock) - make_interval(secs => $1))
 )::text

@@ -5,7 +5,8 @@ use super::Tx;
 use super::jobs::list_attempts;
 use crate::store::acting::ActPlan;
 use crate::store::fault::Tried;
-use crate::store::letter_rows::{LetterHistory, StoredDecision, StoredFollowUp, StoredNotice, StoredReplay};
+use crate::store::letter_rows::{LetterHistory, StoredDecision, StoredReplay};
+use crate::store::promises::{StoredFollowUp, StoredNotice, follow_up_columns, notice_columns};
 use crate::store::time::At;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::job::RawJson;
@@ -16,21 +17,6 @@ use app::model::recovery::LetterAct;
 const REPLAYS_SHOWN: i64 = 100;
 /// Most decisions that a letter shows.
 const DECISIONS_SHOWN: i64 = 200;
-
-/// The columns of a [`StoredNotice`].
-macro_rules! notice_columns {
-    () => {
-        "id, dead_letter_id, recipient, subject, body, next_action, when_text, made_by, at, sent_at, sent_by, tries, \
-         last_error"
-    };
-}
-
-/// The columns of a [`StoredFollowUp`].
-macro_rules! follow_up_columns {
-    () => {
-        "id, dead_letter_id, kind, what, owner, due, made_by, at, done_at, done_by"
-    };
-}
 
 /// The decision, and the notice and the follow-up if the plan has them.
 pub(super) async fn write_decision(

@@ -12,9 +12,13 @@ mod claim;
 mod duties;
 mod enqueue;
 mod finish;
+#[path = "../follow_ups.rs"]
+mod follow_ups;
 mod history;
 mod jobs;
 mod letters;
+#[path = "../outbox.rs"]
+mod outbox;
 mod panel;
 mod park_rate;
 mod people;

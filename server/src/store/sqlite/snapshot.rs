@@ -5,7 +5,7 @@ use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
 use crate::store::readings::{AdmittingClaim, StoredFailure, StoredKind, StoredRecent, StoredTick, StoredWorker};
 use crate::store::time::At;
-use app::model::reading::Snapshot;
+use app::model::reading::{NOTICE_PATIENCE_SECONDS, Snapshot};
 use chrono::TimeDelta;
 
 /// Sets of admitted kinds that are looked at for the last full claim.
@@ -47,6 +47,7 @@ impl SqliteStore {
         let workers = list_workers(&mut tx).await?.into_iter().map(StoredWorker::seen).collect();
         let ticks = list_ticks(&mut tx).await?.into_iter().map(StoredTick::tick).collect();
         let (late_answers_last_day, refused_polls_last_minutes, unresolved_dead_letters) = count_rest(&mut tx).await?;
+        let (due_follow_ups, stuck_notices) = count_promises(&mut tx).await?;
         let as_of = tx.now;
         tx.commit().await?;
         Ok(Snapshot {
@@ -59,6 +60,8 @@ impl SqliteStore {
             refused_polls_last_minutes,
             ticks,
             unresolved_dead_letters,
+            due_follow_ups,
+            stuck_notices,
         })
     }
 }
@@ -203,6 +206,20 @@ async fn count_rest(tx: &mut Tx) -> Tried<(i64, i64, i64)> {
     )
     .bind(At(now - TimeDelta::hours(24)))
     .bind(At(now))
+    .fetch_one(&mut **tx)
+    .await?)
+}
+
+/// Follow-ups whose day has come; notices that failed or that nobody tries to send.
+async fn count_promises(tx: &mut Tx) -> Tried<(i64, i64)> {
+    let now = tx.now;
+    Ok(sqlx::query_as(
+        "SELECT (SELECT count(*) FROM follow_ups WHERE done_at IS NULL AND due <= ?1),
+           (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NOT NULL)
+           + (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NULL AND next_try_at <= ?2)",
+    )
+    .bind(now.date_naive())
+    .bind(At(now - TimeDelta::seconds(NOTICE_PATIENCE_SECONDS)))
     .fetch_one(&mut **tx)
     .await?)
 }
