@@ -5,7 +5,9 @@
 //! in the path: a kind may be called `..` or `a/b`.
 
 use crate::pages::account::AccountPage;
+use crate::pages::artifact::ArtifactPage;
 use crate::pages::audit::AuditPage;
+use crate::pages::compare::ComparePage;
 use crate::pages::dead_letter::DeadLetterPage;
 use crate::pages::dead_letters::DeadLettersPage;
 use crate::pages::job::JobPage;
@@ -16,6 +18,7 @@ use crate::pages::not_found::NotFoundPage;
 use crate::pages::password::PasswordPage;
 use crate::pages::pipeline::PipelinePage;
 use crate::pages::policies::PoliciesPage;
+use crate::pages::policy::PolicyPage;
 use crate::pages::refusals::RefusalsPage;
 use crate::pages::settings::SettingsPage;
 use crate::pages::settings_tokens::SettingsTokensPage;
@@ -42,6 +45,9 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters") view=DeadLettersPage ssr=SsrMode::Async />
                 <Route path=path!("/groups") view=DeadLettersPage ssr=SsrMode::Async />
+                <Route path=path!("/compare") view=ComparePage ssr=SsrMode::Async />
+                <Route path=path!("/artifacts/:sha256") view=ArtifactPage ssr=SsrMode::Async />
+                <Route path=path!("/policies/kind") view=PolicyPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id") view=DeadLetterPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id/correct") view=CorrectPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id/split") view=SplitPage ssr=SsrMode::Async />

@@ -7,6 +7,7 @@
 //! `DatabaseError` or `Internal`.
 
 use crate::error::StoreError;
+use crate::model::artifact::{Artifact, ArtifactHash};
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
 use crate::model::ids::{BulkId, DeadLetterId, JobId, TokenId, UserId};
@@ -21,6 +22,7 @@ use crate::model::name::Name;
 use crate::model::park_rate::{ParkCount, ParkRateQuery};
 use crate::model::people::{Actor, ListedToken, Person, Role, Scope, Session, Token, User, Viewer};
 use crate::model::policy::{Change, KindPolicy};
+use crate::model::policy_edit::PolicyEdit;
 use crate::model::reading::Snapshot;
 use crate::model::recovery::{Acted, LetterAct};
 use async_trait::async_trait;
@@ -154,6 +156,20 @@ pub trait BulkStore {
     async fn leave_bulk(&self, id: BulkId, leave: &Leave) -> Stored<()>;
 }
 
+/// Prompts and tool definitions, by hash.
+#[async_trait]
+pub trait ArtifactStore {
+    /// Keeps a text under its hash, which the caller has checked; the same again
+    /// changes nothing.
+    async fn put_artifact(&self, sha256: &ArtifactHash, content: &str) -> Stored<()>;
+
+    /// The text of that hash.
+    async fn find_artifact(&self, sha256: &ArtifactHash) -> Stored<Option<Artifact>>;
+
+    /// Which of a few hashes have a text, in any order.
+    async fn known_artifacts(&self, hashes: &[ArtifactHash]) -> Stored<Vec<ArtifactHash>>;
+}
+
 /// Settings.
 #[async_trait]
 pub trait PolicyStore {
@@ -166,6 +182,10 @@ pub trait PolicyStore {
     /// Merges a checked change into a kind's policy (the kind comes into being
     /// if it is new); pausing and resuming included. Audited.
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy>;
+
+    /// The same for a kind that is there (`NotFound`), unless a setting that
+    /// changes is not what was seen any more: `Conflict` says who changed it.
+    async fn edit_policy(&self, kind: &Name, edit: &PolicyEdit, actor: &Actor) -> Stored<KindPolicy>;
 }
 
 /// People, sessions, tokens. Hashes only: no secret is stored.
@@ -281,7 +301,17 @@ pub trait AuditStore {
 /// All of it, object-safe.
 #[async_trait]
 pub trait Store:
-    QueueStore + PanelStore + LetterStore + BulkStore + PolicyStore + PeopleStore + AuditStore + Send + Sync + 'static
+    QueueStore
+    + PanelStore
+    + LetterStore
+    + BulkStore
+    + ArtifactStore
+    + PolicyStore
+    + PeopleStore
+    + AuditStore
+    + Send
+    + Sync
+    + 'static
 {
     /// Whether the database answers, and everything of ours is in it.
     async fn ping(&self) -> Stored<()>;

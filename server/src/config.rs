@@ -1,5 +1,6 @@
 //! What can be set from outside, checked once at start.
 
+use app::model::trace_url::TraceUrl;
 use std::net::SocketAddr;
 
 /// Settings of a running server.
@@ -13,6 +14,8 @@ pub struct Config {
     pub public_verdict: bool,
     /// Whether pages are served over TLS (by a proxy): cookies are `__Host-` and `Secure`.
     pub secure_cookies: bool,
+    /// Where traces can be looked at.
+    pub trace_url: Option<TraceUrl>,
 }
 
 impl Config {
@@ -23,6 +26,7 @@ impl Config {
             database_url: database_url.into(),
             public_verdict: false,
             secure_cookies: false,
+            trace_url: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Addresses of pages. Names travel in the query string, encoded: a kind may
 //! hold `/`, `?`, `#`, `..` or anything else.
 
+use crate::model::artifact::ArtifactHash;
 use crate::model::ids::{DeadLetterId, JobId};
 use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::GroupCursor;
@@ -27,6 +28,21 @@ pub fn job(id: JobId) -> String {
 /// The page of one letter.
 pub fn letter(id: DeadLetterId) -> String {
     format!("/dead-letters/{id}")
+}
+
+/// The text of the registry with that hash.
+pub fn artifact(sha256: &ArtifactHash) -> String {
+    format!("/artifacts/{sha256}")
+}
+
+/// Two envelopes side by side, each named as `letter:12` or `job:57`.
+pub fn compare(left: &str, right: &str) -> String {
+    with_query("/compare", [("left", Some(left)), ("right", Some(right))])
+}
+
+/// The settings of one kind.
+pub fn policy(kind: &str) -> String {
+    with_query("/policies/kind", [("kind", Some(kind))])
 }
 
 /// The jobs of one kind, in one state if given.

@@ -3,7 +3,9 @@
 
 pub mod attempts;
 pub mod bulk_bar;
+pub mod envelope;
 pub mod filter_chips;
+pub mod handoffs;
 pub mod json_text;
 pub mod letter_actions;
 pub mod letter_facets;
@@ -18,9 +20,11 @@ pub mod pager;
 pub mod panel;
 pub mod preview;
 pub mod recovery_form;
+pub mod replays;
 pub mod reveal;
 pub mod sessions;
 pub mod sparkline;
 pub mod state_mark;
+pub mod text_diff;
 pub mod triage_help;
 pub mod verdict_line;

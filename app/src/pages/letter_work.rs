@@ -9,6 +9,7 @@ use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::recovery_form::{hidden, note, text_area};
 use crate::error::AppError;
+use crate::model::cover::mask_letter;
 use crate::model::customer_notice::of_letter;
 use crate::model::field_edits::{Field, encoded, fields, kind_of};
 use crate::model::ids::DeadLetterId;
@@ -16,7 +17,6 @@ use crate::model::job::RawJson;
 use crate::model::json_tree::{Difference, JsonTree, Step, differences, path_text};
 use crate::model::letter::DeadLetterDetail;
 use crate::model::letter_policy::LetterPolicy;
-use crate::model::mask::mask_payload;
 use crate::model::people::Role;
 use crate::model::recovery::{FOLLOW_UP_DAYS, RecoveryAction, SPLIT_PARTS};
 use crate::model::text::{preview, visible_lines};
@@ -71,7 +71,7 @@ async fn find(access: &Access, request: &Request) -> Result<DeadLetterDetail, cr
 async fn find_masked(access: &Access, request: &Request) -> Result<DeadLetterDetail, crate::api::PageError> {
     let mut detail = find(access, request).await?;
     let subject = format!("dead_letter {}", detail.letter.id);
-    access.mask(&detail.letter.kind, &subject, &mut detail.payload, mask_payload).await?;
+    access.mask(&detail.letter.kind.clone(), &subject, &mut detail, mask_letter).await?;
     Ok(detail)
 }
 

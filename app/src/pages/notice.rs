@@ -29,8 +29,6 @@ pub enum Notice {
     Released,
     /// Somebody acted on the letter first.
     Conflict,
-    /// The action needs a note.
-    NoteNeeded,
     /// The kind is paused.
     Paused,
     /// The kind runs again.
@@ -65,6 +63,8 @@ pub enum Notice {
     LinkRefused,
     /// Masked fields were changed.
     MasksChanged,
+    /// Settings of a kind were changed.
+    PolicyChanged,
     /// The database is away.
     Unavailable,
 }
@@ -83,7 +83,6 @@ impl Notice {
         Self::Taken,
         Self::Released,
         Self::Conflict,
-        Self::NoteNeeded,
         Self::Paused,
         Self::Resumed,
         Self::SetUpRefused,
@@ -101,6 +100,7 @@ impl Notice {
         Self::PasswordWrong,
         Self::LinkRefused,
         Self::MasksChanged,
+        Self::PolicyChanged,
         Self::Unavailable,
     ];
 
@@ -118,7 +118,6 @@ impl Notice {
             Self::Taken => "taken",
             Self::Released => "released",
             Self::Conflict => "conflict",
-            Self::NoteNeeded => "note-needed",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
             Self::SetUpRefused => "set-up-refused",
@@ -136,6 +135,7 @@ impl Notice {
             Self::PasswordWrong => "password-wrong",
             Self::LinkRefused => "link-refused",
             Self::MasksChanged => "masks-changed",
+            Self::PolicyChanged => "policy-changed",
             Self::Unavailable => "unavailable",
         }
     }
@@ -161,7 +161,6 @@ impl Notice {
             Self::Conflict => {
                 "Somebody acted on this letter already, so nothing of yours was done. What happened is shown below."
             }
-            Self::NoteNeeded => "Nothing was done: closing a letter for good needs a note that says why.",
             Self::Paused => "Paused: this kind is held until somebody resumes it.",
             Self::Resumed => "Resumed: this kind may be claimed again.",
             Self::SetUpRefused => "This set-up link is wrong or has been used. Make a new one on the server.",
@@ -184,6 +183,7 @@ impl Notice {
             Self::PasswordWrong => "Nothing was changed: the current password is wrong.",
             Self::LinkRefused => "This link is wrong, was used already, or is too old. Ask an admin for a new one.",
             Self::MasksChanged => "Changed: these fields are masked from now on.",
+            Self::PolicyChanged => "Changed: these settings are in force now.",
             Self::Unavailable => "Nothing was done: the database is not available. Try again.",
         }
     }
@@ -206,6 +206,7 @@ impl Notice {
                 | Self::TokenRevoked
                 | Self::PasswordChanged
                 | Self::MasksChanged
+                | Self::PolicyChanged
         )
     }
 }

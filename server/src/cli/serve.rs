@@ -6,6 +6,8 @@ use crate::config::Config;
 use crate::state::AppState;
 use crate::{duties, site, web};
 use anyhow::Context as _;
+use app::model::FieldError;
+use app::model::trace_url::TraceUrl;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -27,6 +29,14 @@ pub struct Args {
     /// The pages are reached over TLS (through a proxy): hand out cookies that a browser sends only there.
     #[arg(long)]
     secure_cookies: bool,
+    /// Where a trace can be looked at; pages link there. Holds {trace_id} where the id belongs.
+    #[arg(long, value_name = "URL", env = "DRAINBOARD_TRACE_URL", value_parser = trace_url)]
+    trace_url: Option<TraceUrl>,
+}
+
+/// What is wrong with the address, in words.
+fn trace_url(template: &str) -> Result<TraceUrl, String> {
+    template.parse().map_err(|error: FieldError| error.rule)
 }
 
 /// Serves until it is told to stop.
@@ -36,6 +46,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
         database_url: database.url().to_owned(),
         public_verdict: args.public_verdict,
         secure_cookies: args.secure_cookies,
+        trace_url: args.trace_url,
     };
     let listener = listen(config.listen).await?;
     let store = database.open_or_make().await?;

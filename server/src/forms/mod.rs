@@ -8,6 +8,7 @@ pub mod account;
 pub mod kinds;
 pub mod letter_work;
 pub mod letters;
+pub mod policies;
 pub mod reveal;
 pub mod tokens;
 pub mod users;
@@ -34,6 +35,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::post("/kinds/pause", kinds::pause),
         Endpoint::get("/kinds/pause", async || Redirect::to("/policies")),
         Endpoint::post("/kinds/masked-fields", kinds::mask),
+        Endpoint::post("/policies/kind", policies::edit).taking(policies::MAX_FORM_BYTES),
         Endpoint::post("/account/password", account::change_password),
         Endpoint::post("/account/sessions/end", account::end_sessions),
         Endpoint::post("/settings/users/add", users::add),

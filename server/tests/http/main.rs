@@ -8,10 +8,12 @@ mod support;
 mod client;
 
 mod access;
+mod artifacts;
 mod bad_input;
 mod export;
 mod faults;
 mod jobs;
+mod letter_pages;
 mod letters;
 mod masking;
 mod monitors;
@@ -19,6 +21,7 @@ mod names;
 mod pages;
 mod permission_table;
 mod policies;
+mod policy_page;
 mod text;
 mod verdict;
 mod visitor;
@@ -26,18 +29,21 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 13] = [
+    let topics: [fn() -> Vec<Trial>; 16] = [
         access::trials,
+        artifacts::trials,
         bad_input::trials,
         export::trials,
         faults::trials,
         jobs::trials,
+        letter_pages::trials,
         letters::trials,
         masking::trials,
         monitors::trials,
         names::trials,
         pages::trials,
         policies::trials,
+        policy_page::trials,
         text::trials,
         verdict::trials,
     ];
