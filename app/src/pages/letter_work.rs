@@ -56,7 +56,7 @@ pub fn NotifyPage() -> impl IntoView {
 #[component]
 pub fn FollowUpPage() -> impl IntoView {
     page(Section::DeadLetters, "Policy update", Role::Reviewer, async |access, request| {
-        let detail = find(&access, &request).await?;
+        let detail = find_masked(&access, &request).await?;
         Ok(framed(&detail, follow_up(&detail, request.posted.as_ref(), &access.viewer.name)))
     })
 }
@@ -336,11 +336,14 @@ fn lists(payload: &JsonTree) -> Vec<(String, Vec<JsonTree>)> {
 }
 
 async fn notify(access: Access, request: Request) -> Loaded {
-    let detail = find(&access, &request).await?;
-    let kind = &detail.letter.kind;
-    let policies = access.store.list_policies().await?;
-    let policy = policies.iter().find(|policy| policy.kind == *kind).map(LetterPolicy::of_kind).unwrap_or_default();
-    Ok(framed(&detail, notice(&detail, &policy, request.posted.as_ref())))
+    let mut detail = find(&access, &request).await?;
+    let kind = detail.letter.kind.clone();
+    let policy = access.store.find_policy(&kind).await?;
+    let policy = policy.as_ref().map(LetterPolicy::of_kind).unwrap_or_default();
+    // Whoever sends a notice has to see whom it goes to, and nothing else that is masked.
+    let notice = notice(&detail, &policy, request.posted.as_ref());
+    mask_letter(&mut detail, &policy.masked_fields);
+    Ok(framed(&detail, notice))
 }
 
 pub(super) fn notice(detail: &DeadLetterDetail, policy: &LetterPolicy, posted: Option<&Posted>) -> AnyView {

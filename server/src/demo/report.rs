@@ -147,3 +147,37 @@ fn text(value: &Value) -> Option<String> {
 fn raw(value: &Value) -> RawJson {
     RawJson::stored(value.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use app::model::ids::{DeadLetterId, JobId};
+    use app::model::job::ReplayOf;
+
+    #[test]
+    fn every_text_that_an_envelope_names_is_put_into_the_registry() {
+        let known: Vec<String> = ARTIFACTS.iter().map(|text| sha256_hex(text)).collect();
+        let replay = ReplayOf { mode: ReplayMode::Current, dead_letter_id: DeadLetterId(1), envelope: None };
+        for (kind, replay) in [("extract-invoice", None), ("extract-invoice", Some(replay)), ("moderate-image", None)] {
+            let job = ClaimedJob {
+                id: JobId(7),
+                kind: kind.to_owned(),
+                source: "s".to_owned(),
+                tenant: None,
+                payload: None,
+                payload_ref: None,
+                attempt: 1,
+                max_attempts: 3,
+                lease_token: 1,
+                lease_expires_at: chrono::DateTime::UNIX_EPOCH,
+                canary: false,
+                replay,
+            };
+            let envelope: Value = serde_json::from_str(envelope(&job, None).as_str()).unwrap();
+            for named in ["prompt", "tools_offered"].map(|part| envelope[part]["sha256"].as_str()).into_iter().flatten()
+            {
+                assert!(known.iter().any(|hash| hash == named), "{kind}: {envelope}");
+            }
+        }
+    }
+}

@@ -5,12 +5,13 @@ use super::body::Incoming;
 use super::caller::Caller;
 use super::error::{Answer, ApiError};
 use super::path::Segment;
+use super::query::Query;
 use crate::auth::secret::sha256_hex;
 use crate::state::AppState;
 use app::model::artifact::MAX_ARTIFACT_BYTES;
 use app::model::people::Scope;
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
@@ -49,8 +50,10 @@ pub(super) async fn show_artifact(
     State(state): State<AppState>,
     caller: Caller,
     segment: Segment,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     caller.require_any(&[Scope::Read, Scope::Review])?;
+    Query::parse(query.as_deref(), &[])?;
     let found = state.store.find_artifact(&segment.artifact()?).await?.ok_or(ApiError::NotFound("artifact"))?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], found.content).into_response())
 }

@@ -469,6 +469,7 @@ async fn bad_query_parameters_are_named(db: Arc<TestDatabase>) {
         ("/api/v1/jobs/1?verbose=1", "verbose"),
         ("/api/v1/pipeline?kind=k", "kind"),
         ("/api/v1/policies?kind=k", "kind"),
+        ("/api/v1/artifacts/1?verbose=1", "verbose"),
         ("/api/v1/park-rate?by=tenant", "by"),
         ("/api/v1/park-rate?by=", "by"),
         ("/api/v1/park-rate?from=2026-13-01", "from"),
