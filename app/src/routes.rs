@@ -5,8 +5,10 @@
 //! in the path: a kind may be called `..` or `a/b`.
 
 use crate::pages::account::AccountPage;
+use crate::pages::artifact::ArtifactPage;
 use crate::pages::audit::AuditPage;
 use crate::pages::bulk::{BulkPage, BulksPage};
+use crate::pages::compare::ComparePage;
 use crate::pages::dead_letter::DeadLetterPage;
 use crate::pages::dead_letters::DeadLettersPage;
 use crate::pages::follow_ups::FollowUpsPage;
@@ -20,6 +22,7 @@ use crate::pages::outbox_notice::OutboxNoticePage;
 use crate::pages::password::PasswordPage;
 use crate::pages::pipeline::PipelinePage;
 use crate::pages::policies::PoliciesPage;
+use crate::pages::policy::PolicyPage;
 use crate::pages::refusals::RefusalsPage;
 use crate::pages::settings::SettingsPage;
 use crate::pages::settings_tokens::SettingsTokensPage;
@@ -46,6 +49,9 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters") view=DeadLettersPage ssr=SsrMode::Async />
                 <Route path=path!("/groups") view=DeadLettersPage ssr=SsrMode::Async />
+                <Route path=path!("/compare") view=ComparePage ssr=SsrMode::Async />
+                <Route path=path!("/artifacts/:sha256") view=ArtifactPage ssr=SsrMode::Async />
+                <Route path=path!("/policies/kind") view=PolicyPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id") view=DeadLetterPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id/correct") view=CorrectPage ssr=SsrMode::Async />
                 <Route path=path!("/dead-letters/:id/split") view=SplitPage ssr=SsrMode::Async />

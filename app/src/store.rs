@@ -7,6 +7,7 @@
 //! `DatabaseError` or `Internal`.
 
 use crate::error::StoreError;
+use crate::model::artifact::{Artifact, ArtifactHash};
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
 use crate::model::delivery::TryOutcome;
@@ -24,6 +25,7 @@ use crate::model::outbox::{HeldNotice, NoticeFilter, NoticePage, OutboxNotice};
 use crate::model::park_rate::{ParkCount, ParkRateQuery};
 use crate::model::people::{Actor, ListedToken, Person, Role, Scope, Session, Token, User, Viewer};
 use crate::model::policy::{Change, KindPolicy};
+use crate::model::policy_edit::PolicyEdit;
 use crate::model::reading::Snapshot;
 use crate::model::recovery::{Acted, LetterAct};
 use async_trait::async_trait;
@@ -199,6 +201,20 @@ pub trait FollowUpStore {
     async fn finish_follow_up(&self, id: FollowUpId, note: Option<&str>, actor: &Actor) -> Stored<()>;
 }
 
+/// Prompts and tool definitions, by hash.
+#[async_trait]
+pub trait ArtifactStore {
+    /// Keeps a text under its hash, which the caller has checked; the same again
+    /// changes nothing.
+    async fn put_artifact(&self, sha256: &ArtifactHash, content: &str) -> Stored<()>;
+
+    /// The text of that hash.
+    async fn find_artifact(&self, sha256: &ArtifactHash) -> Stored<Option<Artifact>>;
+
+    /// Which of a few hashes have a text, in any order.
+    async fn known_artifacts(&self, hashes: &[ArtifactHash]) -> Stored<Vec<ArtifactHash>>;
+}
+
 /// Settings.
 #[async_trait]
 pub trait PolicyStore {
@@ -211,6 +227,10 @@ pub trait PolicyStore {
     /// Merges a checked change into a kind's policy (the kind comes into being
     /// if it is new); pausing and resuming included. Audited.
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy>;
+
+    /// The same for a kind that is there (`NotFound`), unless a setting that
+    /// changes is not what was seen any more: `Conflict` says who changed it.
+    async fn edit_policy(&self, kind: &Name, edit: &PolicyEdit, actor: &Actor) -> Stored<KindPolicy>;
 }
 
 /// People, sessions, tokens. Hashes only: no secret is stored.
@@ -332,6 +352,7 @@ pub trait Store:
     + BulkStore
     + OutboxStore
     + FollowUpStore
+    + ArtifactStore
     + PolicyStore
     + PeopleStore
     + AuditStore

@@ -7,6 +7,7 @@ the server cannot take, or an exception in `handle`, is reported as a failure
 with its text. Without permission (401, 403) it stops, rather than look busy.
 """
 
+import hashlib
 import http.client
 import itertools
 import json
@@ -51,7 +52,7 @@ class Client:
         self.base, self.token, self.timeout_seconds = url.rstrip("/") + "/api/v1", token, timeout_seconds
 
     def call(self, path, body=None, keep_trying=lambda: True):
-        """POSTs `body` (GETs without one) until there is an answer, or `keep_trying()` is false."""
+        """Sends `body` (GETs without one) until there is an answer, or `keep_trying()` is false."""
         for attempt in itertools.count(1):
             try:
                 return self._send(path, body)
@@ -63,10 +64,17 @@ class Client:
                 backoff_seconds = min(30, 0.25 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1)
                 time.sleep(max(backoff_seconds, getattr(error, "retry_after_seconds", 0)))
 
+    def put_artifact(self, text, keep_trying=lambda: True):
+        """Puts a prompt (UTF-8 bytes) into the registry, so that the hash in an envelope leads to its text."""
+        return self.call(f"/artifacts/{hashlib.sha256(text).hexdigest()}", text, keep_trying)
+
     def _send(self, path, body):
-        request = urllib.request.Request(self.base + path, data=None if body is None else json.dumps(body).encode())
+        """POSTs an object as JSON, PUTs bytes as they are, GETs without a body."""
+        is_text = isinstance(body, bytes)
+        data = body if is_text or body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data=data, method="PUT" if is_text else None)
         request.add_header("Authorization", f"Bearer {self.token}")
-        request.add_header("Content-Type", "application/json")
+        request.add_header("Content-Type", "text/plain; charset=utf-8" if is_text else "application/json")
         try:
             with urllib.request.urlopen(request, timeout=self.timeout_seconds) as answer:
                 return json.load(answer)

@@ -103,9 +103,12 @@ def main():
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    client = Client(given.url, token)
     try:
+        for template in sorted(TEMPLATES.iterdir()):
+            client.put_artifact(template.read_bytes(), keep_trying=lambda: not stop.is_set())
         work(
-            Client(given.url, token),
+            client,
             given.name,
             [given.kind],
             InvoiceHandler(given.folder),

@@ -1,5 +1,6 @@
 """The worker client against a server that misbehaves as told."""
 
+import hashlib
 import json
 import logging
 import threading
@@ -36,6 +37,16 @@ class Script:
         script = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_PUT(self):
+                text = self.rfile.read(int(self.headers["Content-Length"]))
+                with script.lock:
+                    script.calls.append((self.path, text))
+                data = b"{}"
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
             def do_POST(self):
                 name = self.path.rsplit("/", 1)[1]
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -113,6 +124,12 @@ class WorkTest(unittest.TestCase):
         self.work(script, slow, lease_seconds=0.06)
         self.assertEqual(script.bodies("heartbeat")[0], {"lease_token": 3, "lease_seconds": 0.06})
         self.assertEqual(script.bodies("done"), [])
+
+    def test_puts_a_prompt_as_it_is_under_its_hash(self):
+        script = self.script()
+        script.client.put_artifact("é\r\n".encode())
+        digest = hashlib.sha256("é\r\n".encode()).hexdigest()
+        self.assertEqual(script.calls, [(f"/api/v1/artifacts/{digest}", "é\r\n".encode())])
 
     def test_stops_without_permission(self):
         script = self.script(claim=[(401, {"error": {"code": "unauthorized", "message": "no such token"}})])

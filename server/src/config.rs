@@ -1,6 +1,7 @@
 //! What can be set from outside, checked once at start.
 
 use crate::webhook::Target;
+use app::model::trace_url::TraceUrl;
 use std::net::SocketAddr;
 
 /// Settings of a running server.
@@ -16,6 +17,8 @@ pub struct Config {
     pub secure_cookies: bool,
     /// Where customer notices are sent, if that is not done by hand.
     pub notice_webhook: Option<Target>,
+    /// Where traces can be looked at.
+    pub trace_url: Option<TraceUrl>,
 }
 
 impl Config {
@@ -27,6 +30,7 @@ impl Config {
             public_verdict: false,
             secure_cookies: false,
             notice_webhook: None,
+            trace_url: None,
         }
     }
 }

@@ -4,6 +4,8 @@
 //! One method per call, with the very types that the server parses. It retries
 //! nothing: whether a call may be repeated is for its caller to know.
 
+use crate::auth::secret::sha256_hex;
+use crate::worker_api::artifacts::ArtifactAnswer;
 use crate::worker_api::jobs::claim::{ClaimAnswer, ClaimBody};
 use crate::worker_api::jobs::done::DoneBody;
 use crate::worker_api::jobs::enqueue::{EnqueueAnswer, EnqueueBody, JobBody};
@@ -167,6 +169,15 @@ impl WorkerClient {
         self.get("/pipeline").await
     }
 
+    /// Puts a text into the registry, under its hash; once is as good as twice.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn put_artifact(&self, text: &str) -> Result<ArtifactAnswer, ClientError> {
+        let url = format!("{}/artifacts/{}", self.base, sha256_hex(text));
+        Self::answer(self.http.put(url).bearer_auth(&self.token).body(text.to_owned())).await
+    }
+
     /// Merges settings into the policy of a kind.
     ///
     /// # Errors
@@ -193,6 +204,10 @@ impl WorkerClient {
         if let Some(body) = body {
             request = request.json(body);
         }
+        Self::answer(request).await
+    }
+
+    async fn answer<A: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<A, ClientError> {
         let response = request.send().await?;
         let status = response.status();
         let retry_after_seconds = response

@@ -8,6 +8,7 @@ pub mod request;
 
 use crate::error::{AppError, StoreError};
 use crate::model::people::{Role, Viewer};
+use crate::model::trace_url::TraceUrl;
 use crate::panel::PanelView;
 use crate::store::{Store, Stored};
 use http::StatusCode;
@@ -94,6 +95,17 @@ pub fn status_of(error: &AppError) -> StatusCode {
 /// then asks it nothing and shows the last reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatabaseAway;
+
+/// Where traces can be looked at, if that is configured.
+#[derive(Debug, Clone)]
+pub struct TraceLinks(pub Option<TraceUrl>);
+
+impl TraceLinks {
+    /// Out of the request's context.
+    pub fn current() -> Option<TraceUrl> {
+        use_context::<Self>().and_then(|links| links.0)
+    }
+}
 
 /// Whether the set-up link in the address can still be used; in the context of
 /// its page.

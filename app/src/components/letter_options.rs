@@ -53,13 +53,20 @@ pub fn holder(
 }
 
 /// The ways out in the workflow's order.
-pub fn letter_options(letter: &DeadLetter, viewer: &Viewer, key: fn() -> Option<String>) -> impl IntoView + use<> {
+/// `typed` is an action with the note of a press that came to nothing: it stands in its form again.
+pub fn letter_options(
+    letter: &DeadLetter,
+    viewer: &Viewer,
+    key: fn() -> Option<String>,
+    typed: Option<(&str, &str)>,
+) -> impl IntoView + use<> {
     if letter.recovery_options.is_empty() {
         return None;
     }
     let option = |option: &RecoveryOption| {
         let allowed = viewer.may(option.role);
-        let press = allowed.then(|| press(letter, option.action, key()));
+        let note = typed.filter(|(action, _)| *action == option.action.as_str()).map_or("", |(_, note)| note);
+        let press = allowed.then(|| press(letter, option.action, key(), note));
         let refused = (!allowed).then(|| view! { <b>{option.label}</b> });
         let who = match &option.actor {
             Some(actor) => format!("{} · {actor}", option.role.as_str()),
@@ -69,6 +76,11 @@ pub fn letter_options(letter: &DeadLetter, viewer: &Viewer, key: fn() -> Option<
     };
     let first = letter.recovery_options.iter().take(IN_SIGHT).map(option).collect_view();
     let others = letter.recovery_options.iter().skip(IN_SIGHT).map(option).collect_view();
+    let others_typed = letter
+        .recovery_options
+        .iter()
+        .skip(IN_SIGHT)
+        .any(|option| typed.is_some_and(|(action, _)| action == option.action.as_str()));
     let lowest = letter.recovery_options.iter().map(|option| option.role).min();
     let needs = lowest.filter(|role| !viewer.may(*role)).map(|role| {
         view! { <p class="hint">{format!("Recovery needs the role {}.", role.as_str())}</p> }
@@ -78,12 +90,12 @@ pub fn letter_options(letter: &DeadLetter, viewer: &Viewer, key: fn() -> Option<
         {needs}
         <ul class="options">{first}</ul>
         {(letter.recovery_options.len() > IN_SIGHT).then(|| view! {
-            <details><summary>"Other ways out"</summary><ul class="options">{others}</ul></details>
+            <details open=others_typed><summary>"Other ways out"</summary><ul class="options">{others}</ul></details>
         })}
     })
 }
 
-fn press(letter: &DeadLetter, action: RecoveryAction, key: Option<String>) -> AnyView {
+fn press(letter: &DeadLetter, action: RecoveryAction, key: Option<String>, note: &str) -> AnyView {
     if let Some(page) = page_of(action) {
         let href = format!("/dead-letters/{}/{page}", letter.id);
         return view! { <a class="button" href=href>{action.label()}" …"</a> }.into_any();
@@ -93,7 +105,7 @@ fn press(letter: &DeadLetter, action: RecoveryAction, key: Option<String>) -> An
         <form method="post" action=path>
             {hidden(letter, action, key)}
             {action.needs_note().then(|| view! {
-                <input name="note" required maxlength="2000" placeholder="Why?" aria-label="Why? This cannot be taken back" />
+                <input name="note" required maxlength="2000" value=note.to_owned() placeholder="Why?" aria-label="Why? This cannot be taken back" />
             })}
             <button name="mode" value="current">{action.label()}</button>
             {action.replays().then(|| view! {

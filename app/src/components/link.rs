@@ -1,6 +1,7 @@
 //! Addresses of pages. Names travel in the query string, encoded: a kind may
 //! hold `/`, `?`, `#`, `..` or anything else.
 
+use crate::model::artifact::ArtifactHash;
 use crate::model::ids::{BulkId, DeadLetterId, JobId, NoticeId};
 use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::GroupCursor;
@@ -42,6 +43,21 @@ pub const FOLLOW_UPS: &str = "/follow-ups";
 /// The page of one notice.
 pub fn notice(id: NoticeId) -> String {
     format!("{OUTBOX}/{id}")
+}
+
+/// The text of the registry with that hash.
+pub fn artifact(sha256: &ArtifactHash) -> String {
+    format!("/artifacts/{sha256}")
+}
+
+/// Two envelopes side by side, each named as `letter:12` or `job:57`.
+pub fn compare(left: &str, right: &str) -> String {
+    with_query("/compare", [("left", Some(left)), ("right", Some(right))])
+}
+
+/// The settings of one kind.
+pub fn policy(kind: &str) -> String {
+    with_query("/policies/kind", [("kind", Some(kind))])
 }
 
 /// The jobs of one kind, in one state if given.

@@ -108,6 +108,13 @@ pub enum Noted {
         /// Which, as dotted paths.
         fields: Vec<String>,
     },
+    /// Dead letters were taken away as a file.
+    Exported {
+        /// `csv` or `json`.
+        format: &'static str,
+        /// Which letters, as the query of an address.
+        filter: String,
+    },
 }
 
 /// What a check of the whole chain found.
@@ -160,6 +167,7 @@ pub fn act_words(action: &str, outcome: &str) -> String {
         "token_add" => "made",
         "token_revoke" => "revoked",
         "reveal" => "revealed masked fields of",
+        "export" => "exported",
         "request" => "asked for",
         other => return other.replace('_', " "),
     }

@@ -482,6 +482,8 @@ pub struct JobDetail {
     pub values: Option<RawJson>,
     /// The text the quotes are from.
     pub source_text: Option<String>,
+    /// The decision context of what it said.
+    pub envelope: Option<RawJson>,
     /// Its attempts, oldest first.
     #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,

@@ -198,6 +198,8 @@ pub struct DeadLetterDetail {
     pub upstream_handoffs: Option<RawJson>,
     /// The decision context.
     pub envelope: Option<RawJson>,
+    /// The trace that the job was enqueued with.
+    pub trace_id: Option<String>,
     /// The parked job's attempts.
     #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,

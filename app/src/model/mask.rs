@@ -6,6 +6,7 @@
 //! an object; `\.`, `\*` and `\\` stand for the character itself.
 
 use super::FieldError;
+use super::cover::{Cover, cover_job};
 use super::job::{JobDetail, RawJson};
 use super::json_tree;
 use std::collections::BTreeSet;
@@ -118,18 +119,23 @@ pub fn mask_payload(payload: &mut Option<RawJson>, fields: &[String]) -> Vec<Str
 
 /// Puts masks on all that a job says of its fields: in the payload, the result,
 /// the values and the evidence, where a field may be named by its whole path.
-/// A source text, in which a hidden value may stand anywhere, is hidden whole.
+/// A source text, in which a hidden value may stand anywhere, is hidden whole;
+/// elsewhere the hidden values are covered where they occur.
 /// Answers the paths that hid something.
 pub fn mask_job(job: &mut JobDetail, fields: &[String]) -> Vec<String> {
     let as_one_key = |field: &String| field.replace('.', "\\.");
     let paths: Vec<String> = fields.iter().cloned().chain(fields.iter().map(as_one_key)).collect();
-    let mut hidden = BTreeSet::new();
+    let (mut hidden, mut cover) = (BTreeSet::new(), Cover::default());
+    for part in [&job.payload, &job.result, &job.values, &job.evidence] {
+        cover.add(part.as_ref(), &paths);
+    }
     for part in [&mut job.payload, &mut job.result, &mut job.values, &mut job.evidence] {
         hidden.extend(mask_payload(part, &paths));
     }
     if !hidden.is_empty() && job.source_text.is_some() {
         job.source_text = Some(MARKER.to_owned());
     }
+    cover_job(job, &cover);
     fields.iter().filter(|field| hidden.contains(*field) || hidden.contains(&as_one_key(field))).cloned().collect()
 }
 

@@ -4,12 +4,15 @@
 //! the pages and the tests all use the very same rule.
 
 pub mod age;
+pub mod artifact;
 pub mod audit;
 pub mod bulk;
 pub mod classify;
 pub mod correction;
+pub mod cover;
 pub mod customer_notice;
 pub mod delivery;
+pub mod envelope;
 pub mod field_edits;
 pub mod fingerprint;
 pub mod follow_up;
@@ -28,11 +31,13 @@ pub mod outbox;
 pub mod park_rate;
 pub mod people;
 pub mod policy;
+pub mod policy_edit;
 pub mod quote;
 pub mod reading;
 pub mod recovery;
 pub mod retry;
 pub mod text;
+pub mod trace_url;
 pub mod verdict;
 pub mod workflow;
 

@@ -3,23 +3,26 @@
 
 use super::dead_letters::reason;
 use super::frame::{Loaded, Section, page};
-use crate::api::{Access, FormKeys, Request};
+use crate::api::{Access, FormKeys, PageError, Posted, Request, TraceLinks};
 use crate::components::attempts::attempts;
-use crate::components::json_text::{MASKED, indented, text_block};
+use crate::components::envelope::{Known, envelope, trace};
+use crate::components::handoffs::handoffs;
+use crate::components::json_text::{MASKED, text_block};
 use crate::components::letter_options::{holder, letter_options};
 use crate::components::link;
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::preview::folded;
+use crate::components::replays::replays;
 use crate::components::reveal::reveal;
-use crate::components::state_mark::{job_word, of_job, of_letter, of_route, state};
+use crate::components::state_mark::{of_letter, of_route, state};
 use crate::error::AppError;
+use crate::model::cover::mask_letter;
+use crate::model::envelope::Envelope;
 use crate::model::ids::DeadLetterId;
-use crate::model::job::{JobState, RawJson, ReplayMode};
 use crate::model::json_tree::JsonTree;
-use crate::model::letter::{DeadLetter, DeadLetterDetail, Decision, LetterStatus, Replay, Route};
+use crate::model::letter::{DeadLetter, DeadLetterDetail, Decision, Route};
 use crate::model::letter_filter::LetterFilter;
-use crate::model::mask::mask_payload;
 use crate::model::people::{Role, Viewer};
 use crate::model::quote::find_quote;
 use crate::model::text::{cut, visible_lines};
@@ -31,39 +34,83 @@ pub fn DeadLetterPage() -> impl IntoView {
     page(Section::DeadLetters, "Dead letter", Role::OnCall, load)
 }
 
+/// Other letters of the same group that a letter offers to be compared with.
+const COMPARED_WITH: usize = 5;
+
 async fn load(access: Access, request: Request) -> Loaded {
     let id = request.id::<DeadLetterId>("dead letter")?;
     let mut detail = access.store.find_letter(id).await?.ok_or(AppError::NotFound("dead letter"))?;
-    let hidden =
-        access.mask(&detail.letter.kind, &format!("dead_letter {id}"), &mut detail.payload, mask_payload).await?;
-    let whole = contents(&detail, &access.viewer, request.get("show") == Some("all"));
+    let kind = detail.letter.kind.clone();
+    let hidden = access.mask(&kind, &format!("dead_letter {id}"), &mut detail, mask_letter).await?;
+    let beside = beside(&access, &detail, request.posted.clone()).await?;
+    let whole = contents(&detail, &access.viewer, request.get("show") == Some("all"), &beside);
     Ok(view! { {whole}{reveal(&link::letter(id), &hidden, &access.viewer)} }.into_any())
 }
 
+/// What the page knows beside the letter itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Beside {
+    /// Where texts and traces are.
+    pub known: Known,
+    /// The newest other letters of its group.
+    pub group: Vec<DeadLetterId>,
+    /// What was posted and could not be done.
+    pub posted: Option<Posted>,
+}
+
+async fn beside(access: &Access, detail: &DeadLetterDetail, posted: Option<Posted>) -> Result<Beside, PageError> {
+    let hashes = detail.envelope.as_ref().map(|json| Envelope::of(json).artifacts()).unwrap_or_default();
+    let artifacts = access.store.known_artifacts(&hashes).await?;
+    let same = LetterFilter {
+        group: Some(detail.letter.group.clone()),
+        limit: u32::try_from(COMPARED_WITH + 1).unwrap_or(u32::MAX),
+        ..LetterFilter::default()
+    };
+    let group = access.store.list_letters(&same).await?.letters;
+    let group = group.iter().map(|letter| letter.id).filter(|id| *id != detail.letter.id).take(COMPARED_WITH);
+    let known = Known { artifacts, trace_url: TraceLinks::current() };
+    Ok(Beside { known, group: group.collect(), posted })
+}
+
 /// What the page shows of one letter.
-pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: bool) -> AnyView {
+pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: bool, beside: &Beside) -> AnyView {
     let letter = &detail.letter;
     let path = link::letter(letter.id);
     let may_see = viewer.may(Role::Reviewer);
+    let typed = beside.posted.as_ref().and_then(|posted| posted.get("action").zip(posted.get("note")));
     view! {
         <div class="columns letter">
             <section>{source(detail, &path, may_see, show_all)}</section>
             <section>
                 {why(letter)}
+                {compared_with(letter, &beside.group)}
                 {standing(letter)}
                 {holder(letter, viewer, detail.as_of, FormKeys::next)}
-                {letter_options(letter, viewer, FormKeys::next)}
+                {letter_options(letter, viewer, FormKeys::next, typed)}
             </section>
         </div>
         {handoffs(detail.upstream_handoffs.as_ref())}
         <h2>"Attempts"</h2>
         {attempts(&detail.attempt_history, detail.as_of, letter.error.as_deref())}
+        {replays(letter.id, &detail.replays)}
         {decisions(detail, may_see)}
-        {replays(detail)}
         {closed_with(detail, may_see)}
-        {carried(detail, may_see, show_all)}
+        {carried(detail, may_see, show_all, &beside.known)}
     }
     .into_any()
+}
+
+/// The way to see what this one had otherwise than those that ended like it.
+fn compared_with(letter: &DeadLetter, group: &[DeadLetterId]) -> Option<impl IntoView + use<>> {
+    let this = format!("letter:{}", letter.id);
+    let links = group
+        .iter()
+        .map(|id| {
+            let href = link::compare(&this, &format!("letter:{id}"));
+            view! { " "<a href=href>{format!("letter {id}")}</a> }
+        })
+        .collect_view();
+    (!group.is_empty()).then(|| view! { <p class="meta">"Compare with"{links}" of the same group"</p> })
 }
 
 /// Why it is here, in one sentence.
@@ -163,91 +210,6 @@ fn marked(detail: &DeadLetterDetail, evidence: &str, path: &str, show_all: bool)
     .into_any()
 }
 
-/// What earlier agents did to the input. A note is where an upstream fault says
-/// its name (`pages_emitted=1 of 2`), so it stands out.
-fn handoffs(raw: Option<&RawJson>) -> Option<impl IntoView + use<>> {
-    let raw = raw?;
-    let parsed: Option<Vec<serde_json::Value>> = serde_json::from_str(raw.as_str()).ok();
-    let body = match parsed {
-        None => view! { <pre tabindex="0">{indented(raw)}</pre> }.into_any(),
-        Some(handoffs) => {
-            let rows = handoffs.iter().map(handoff).collect_view();
-            view! { <ol class="handoffs">{rows}</ol> }.into_any()
-        }
-    };
-    Some(view! { <h2>"Handoffs"</h2>{body} })
-}
-
-fn handoff(handoff: &serde_json::Value) -> impl IntoView + use<> {
-    let text = |key: &str| handoff.get(key).and_then(|value| value.as_str()).map(str::to_owned);
-    let whole = handoff.get("agent").is_none().then(|| handoff.to_string());
-    view! {
-        <li>
-            <b>{text("agent").as_deref().map(name)}</b>{text("version").map(|version| view! { " "{said(&version)} })}
-            {text("note").map(|note| view! { " "<mark>{visible_lines(&note).into_owned()}</mark> })}
-            {text("output_sha256").map(|hash| view! { " "<small>{name(&hash)}</small> })}
-            {whole}
-        </li>
-    }
-}
-
-fn replays(detail: &DeadLetterDetail) -> Option<impl IntoView + use<>> {
-    let rows = detail
-        .replays
-        .iter()
-        .map(|replay| {
-            let job = format!("job {}", replay.job_id);
-            let became = replay.dead_letter_id.map(|id| {
-                let stands = replay.dead_letter_status.map(|status| format!(" ({})", status.as_str()));
-                view! { " → "<a href=link::letter(id)>{format!("letter {id}")}</a>{stands} }
-            });
-            view! {
-                <li>
-                    <a href=link::job(replay.job_id)>{job}</a>{format!(", {}: ", replay.mode.as_str())}
-                    {state(of_job(replay.state), job_word(replay.state))}
-                    {replay.verdict.as_deref().map(|verdict| view! { ", "{said(verdict)} })}
-                    {became}
-                </li>
-            }
-        })
-        .collect_view();
-    let outcome = outcome(&detail.replays);
-    (!detail.replays.is_empty()).then(|| view! { <h2>"Replays"</h2><p>{outcome}</p><ul class="facts">{rows}</ul> })
-}
-
-/// How the replays ended, in one line.
-fn outcome(replays: &[Replay]) -> String {
-    if replays.len() > 1 {
-        let count = |state| replays.iter().filter(|replay| replay.state == state).count();
-        let closed = |replay: &&Replay| replay.dead_letter_status == Some(LetterStatus::Resolved);
-        let resolved = replays.iter().filter(closed).count();
-        let (done, dead) = (count(JobState::Done), count(JobState::Dead) - resolved);
-        let parts = [
-            (done, "done"),
-            (dead, "dead letter"),
-            (resolved, "closed"),
-            (replays.len() - done - dead - resolved, "not ended"),
-        ];
-        let parts: Vec<String> =
-            parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-        return format!("split into {}: {}", replays.len(), parts.join(", "));
-    }
-    let answer = |mode: ReplayMode, good: &str, bad: &str| {
-        let word = mode.as_str();
-        match replays.iter().find(|replay| replay.mode == mode).map(|replay| replay.state) {
-            None => format!("{word}: not asked"),
-            Some(JobState::Done) => format!("{word}: {good}"),
-            Some(JobState::Dead) => format!("{word}: {bad}"),
-            Some(_) => format!("{word}: not ended yet"),
-        }
-    };
-    format!(
-        "{} · {}",
-        answer(ReplayMode::Pinned, "does not reproduce", "reproduces"),
-        answer(ReplayMode::Current, "fixed", "not fixed")
-    )
-}
-
 /// What people did so far, and what a correction changed, which is a piece of
 /// the payload and as private.
 fn decisions(detail: &DeadLetterDetail, may_see: bool) -> Option<impl IntoView + use<>> {
@@ -306,22 +268,30 @@ fn closed_with(detail: &DeadLetterDetail, may_see: bool) -> impl IntoView + use<
     view! { {notice}{follow_up} }
 }
 
-fn carried(detail: &DeadLetterDetail, may_see: bool, show_all: bool) -> impl IntoView + use<> {
+/// Input and decision context; masked as a whole for those who may not see them.
+fn carried(detail: &DeadLetterDetail, may_see: bool, show_all: bool, known: &Known) -> impl IntoView + use<> {
     let path = link::letter(detail.letter.id);
-    let payload = detail.payload.as_ref().map(|json| json.as_str().to_owned());
-    let parts = [("Payload", payload), ("Envelope", detail.envelope.as_ref().map(indented))];
-    let parts = parts
-        .into_iter()
-        .filter_map(|(title, text)| {
-            let text = text?;
-            let body = if may_see {
-                text_block(&text, &path, show_all).into_any()
-            } else {
-                view! { <p class="hint">{MASKED}</p> }.into_any()
-            };
-            Some(view! { <h2>{title}</h2>{body} })
-        })
-        .collect_view();
+    let hidden = || view! { <p class="hint">{MASKED}</p> }.into_any();
+    let payload = detail.payload.as_ref().map(|json| {
+        let body = if may_see { text_block(json.as_str(), &path, show_all).into_any() } else { hidden() };
+        view! { <h2>"Payload"</h2>{body} }
+    });
+    let context = match &detail.envelope {
+        Some(json) if may_see => envelope(json, known, &path, show_all),
+        Some(_) => hidden(),
+        None => view! {
+            <p class="empty">"The last attempt left none: its worker sent none, or died before it could."</p>
+        }
+        .into_any(),
+    };
+    let has_trace = detail.envelope.as_ref().is_some_and(|json| Envelope::of(json).text("trace_id", None).is_some());
+    let job_trace = detail.trace_id.as_deref().filter(|_| !(may_see && has_trace));
     let payload_ref = detail.payload_ref.clone().map(|at| view! { <p>"Payload lies at "<code>{at}</code></p> });
-    view! { {payload_ref}{parts} }
+    view! {
+        {payload_ref}
+        {payload}
+        <h2>"Envelope"</h2>
+        {trace(job_trace, known.trace_url.as_ref())}
+        {context}
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::frame::{Loaded, Section, page};
 use super::jobs::due_or_ended;
-use crate::api::{Access, Request};
+use crate::api::{Access, Request, TraceLinks};
 use crate::components::attempts::attempts;
+use crate::components::envelope::{Known, envelope, trace};
 use crate::components::json_text::{MASKED, text_block};
 use crate::components::link;
 use crate::components::moment::date_and_time;
@@ -11,6 +12,7 @@ use crate::components::name::{name, said};
 use crate::components::reveal::reveal;
 use crate::components::state_mark::{job_word, of_job, state};
 use crate::error::AppError;
+use crate::model::envelope::Envelope;
 use crate::model::ids::JobId;
 use crate::model::job::{JobDetail, RawJson};
 use crate::model::mask::mask_job;
@@ -29,12 +31,15 @@ async fn load(access: Access, request: Request) -> Loaded {
     let hidden = access.mask(&job.summary.kind.clone(), &format!("job {id}"), &mut job, mask_job).await?;
     let show_all = request.get("show") == Some("all");
     let may_see = access.viewer.may(Role::Reviewer);
+    let hashes = job.envelope.as_ref().map(|json| Envelope::of(json).artifacts()).unwrap_or_default();
+    let known = Known { artifacts: access.store.known_artifacts(&hashes).await?, trace_url: TraceLinks::current() };
     Ok(view! {
         {facts(&job)}
         <h2>"Attempts"</h2>
         {attempts(&job.attempt_history, job.as_of, None)}
         {reveal(&link::job(id), &hidden, &access.viewer)}
         {carried(&job, may_see, show_all)}
+        {context(&job, may_see, show_all, &known)}
     }
     .into_any())
 }
@@ -78,6 +83,28 @@ fn facts(job: &JobDetail) -> impl IntoView + use<> {
 
 fn fact(term: &'static str, value: AnyView) -> impl IntoView {
     view! { <div><dt>{term}</dt><dd>{value}</dd></div> }
+}
+
+/// What the work was decided with, and how to see what that changed since the
+/// letter that is replayed.
+fn context(job: &JobDetail, may_see: bool, show_all: bool, known: &Known) -> impl IntoView + use<> {
+    let path = link::job(job.summary.id);
+    let parts = job.envelope.as_ref().map(|json| {
+        let beside = job.replay_of.map(|letter| {
+            let href = link::compare(&format!("letter:{letter}"), &format!("job:{}", job.summary.id));
+            view! { <p><a href=href>"Compare with letter "{letter.to_string()}</a></p> }
+        });
+        let body = if may_see {
+            envelope(json, known, &path, show_all)
+        } else {
+            view! { <p class="hint">{MASKED}</p> }.into_any()
+        };
+        view! { <h2>"Envelope"</h2>{beside}{body} }
+    });
+    let links_itself =
+        may_see && job.envelope.as_ref().is_some_and(|json| Envelope::of(json).text("trace_id", None).is_some());
+    let job_trace = job.trace_id.as_deref().filter(|_| !links_itself);
+    view! { {trace(job_trace, known.trace_url.as_ref())}{parts} }
 }
 
 /// Input and output, word for word; masked as a whole for those who may not see it.

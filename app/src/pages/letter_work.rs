@@ -9,6 +9,7 @@ use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::recovery_form::{hidden, note, text_area};
 use crate::error::AppError;
+use crate::model::cover::mask_letter;
 use crate::model::customer_notice::of_letter;
 use crate::model::field_edits::{Field, encoded, fields, kind_of};
 use crate::model::ids::DeadLetterId;
@@ -16,7 +17,6 @@ use crate::model::job::RawJson;
 use crate::model::json_tree::{Difference, JsonTree, Step, differences, path_text};
 use crate::model::letter::DeadLetterDetail;
 use crate::model::letter_policy::LetterPolicy;
-use crate::model::mask::mask_payload;
 use crate::model::people::Role;
 use crate::model::recovery::{FOLLOW_UP_DAYS, RecoveryAction, SPLIT_PARTS};
 use crate::model::text::{preview, visible_lines};
@@ -58,7 +58,7 @@ pub fn NotifyPage() -> impl IntoView {
 #[component]
 pub fn FollowUpPage() -> impl IntoView {
     page(Section::DeadLetters, "Policy update", Role::Reviewer, async |access, request| {
-        let detail = find(&access, &request).await?;
+        let detail = find_masked(&access, &request).await?;
         let people = access.store.list_users(None, OWNERS_OFFERED).await?;
         let owners: Vec<&str> = people
             .iter()
@@ -79,7 +79,7 @@ async fn find(access: &Access, request: &Request) -> Result<DeadLetterDetail, cr
 async fn find_masked(access: &Access, request: &Request) -> Result<DeadLetterDetail, crate::api::PageError> {
     let mut detail = find(access, request).await?;
     let subject = format!("dead_letter {}", detail.letter.id);
-    access.mask(&detail.letter.kind, &subject, &mut detail.payload, mask_payload).await?;
+    access.mask(&detail.letter.kind.clone(), &subject, &mut detail, mask_letter).await?;
     Ok(detail)
 }
 
@@ -344,11 +344,14 @@ fn lists(payload: &JsonTree) -> Vec<(String, Vec<JsonTree>)> {
 }
 
 async fn notify(access: Access, request: Request) -> Loaded {
-    let detail = find(&access, &request).await?;
-    let kind = &detail.letter.kind;
-    let policies = access.store.list_policies().await?;
-    let policy = policies.iter().find(|policy| policy.kind == *kind).map(LetterPolicy::of_kind).unwrap_or_default();
-    Ok(framed(&detail, notice(&detail, &policy, request.posted.as_ref())))
+    let mut detail = find(&access, &request).await?;
+    let kind = detail.letter.kind.clone();
+    let policy = access.store.find_policy(&kind).await?;
+    let policy = policy.as_ref().map(LetterPolicy::of_kind).unwrap_or_default();
+    // Whoever sends a notice has to see whom it goes to, and nothing else that is masked.
+    let notice = notice(&detail, &policy, request.posted.as_ref());
+    mask_letter(&mut detail, &policy.masked_fields);
+    Ok(framed(&detail, notice))
 }
 
 pub(super) fn notice(detail: &DeadLetterDetail, policy: &LetterPolicy, posted: Option<&Posted>) -> AnyView {

@@ -2,8 +2,10 @@
 //! one call to the store and renders the answer; it decides nothing about data.
 
 pub mod account;
+pub mod artifact;
 pub mod audit;
 pub mod bulk;
+pub mod compare;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod failed;
@@ -20,6 +22,7 @@ pub mod outbox_notice;
 pub mod password;
 pub mod pipeline;
 pub mod policies;
+pub mod policy;
 pub mod refusals;
 pub mod settings;
 pub mod settings_tokens;

@@ -29,8 +29,6 @@ pub enum Notice {
     Released,
     /// Somebody acted on the letter first.
     Conflict,
-    /// The action needs a note.
-    NoteNeeded,
     /// The kind is paused.
     Paused,
     /// The kind runs again.
@@ -71,6 +69,8 @@ pub enum Notice {
     NoticeHurried,
     /// A follow-up is done.
     FollowUpDone,
+    /// Settings of a kind were changed.
+    PolicyChanged,
     /// The database is away.
     Unavailable,
 }
@@ -89,7 +89,6 @@ impl Notice {
         Self::Taken,
         Self::Released,
         Self::Conflict,
-        Self::NoteNeeded,
         Self::Paused,
         Self::Resumed,
         Self::SetUpRefused,
@@ -110,6 +109,7 @@ impl Notice {
         Self::NoticeSent,
         Self::NoticeHurried,
         Self::FollowUpDone,
+        Self::PolicyChanged,
         Self::Unavailable,
     ];
 
@@ -127,7 +127,6 @@ impl Notice {
             Self::Taken => "taken",
             Self::Released => "released",
             Self::Conflict => "conflict",
-            Self::NoteNeeded => "note-needed",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
             Self::SetUpRefused => "set-up-refused",
@@ -148,6 +147,7 @@ impl Notice {
             Self::NoticeSent => "notice-sent",
             Self::NoticeHurried => "notice-hurried",
             Self::FollowUpDone => "follow-up-done",
+            Self::PolicyChanged => "policy-changed",
             Self::Unavailable => "unavailable",
         }
     }
@@ -173,7 +173,6 @@ impl Notice {
             Self::Conflict => {
                 "Somebody acted on this letter already, so nothing of yours was done. What happened is shown below."
             }
-            Self::NoteNeeded => "Nothing was done: closing a letter for good needs a note that says why.",
             Self::Paused => "Paused: this kind is held until somebody resumes it.",
             Self::Resumed => "Resumed: this kind may be claimed again.",
             Self::SetUpRefused => "This set-up link is wrong or has been used. Make a new one on the server.",
@@ -199,6 +198,7 @@ impl Notice {
             Self::NoticeSent => "Marked as sent by hand.",
             Self::NoticeHurried => "It is tried again at once, and for another day if it has to be.",
             Self::FollowUpDone => "Done.",
+            Self::PolicyChanged => "Changed: these settings are in force now.",
             Self::Unavailable => "Nothing was done: the database is not available. Try again.",
         }
     }
@@ -224,6 +224,7 @@ impl Notice {
                 | Self::NoticeSent
                 | Self::NoticeHurried
                 | Self::FollowUpDone
+                | Self::PolicyChanged
         )
     }
 }

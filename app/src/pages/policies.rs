@@ -2,6 +2,7 @@
 
 use super::frame::{Loaded, Section, page};
 use crate::api::{Access, Request};
+use crate::components::link;
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::state_mark::{of_kind, state};
@@ -29,7 +30,7 @@ async fn load(access: Access, _request: Request) -> Loaded {
         );
     }
     let kinds = policies.iter().map(|policy| kind(policy, &access.viewer)).collect_view();
-    Ok(view! { <p class="hint">"Values in force. They are changed by "<code>"PUT /api/v1/policies/{kind}"</code>"."</p>{kinds} }.into_any())
+    Ok(view! { <p class="hint">"Values in force. Admins change them on the page of a kind, or by "<code>"PUT /api/v1/policies/{kind}"</code>"."</p>{kinds} }.into_any())
 }
 
 fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
@@ -44,27 +45,36 @@ fn kind(policy: &KindPolicy, viewer: &Viewer) -> impl IntoView + use<> {
         [] => "all settings at their defaults".to_owned(),
         changed => format!("changed: {}", changed.join(", ")),
     };
+    let open = if viewer.may(Role::Admin) { "Change settings" } else { "Settings" };
+    view! {
+        <section class="policy">
+            <h2><a href=link::policy(&policy.kind)>{name(&policy.kind)}</a>" "{is_paused.then(|| state(of_kind(KindState::Paused), "paused"))}</h2>
+            {viewer.may(Role::Admin).then(|| pause_form(policy.kind.clone(), is_paused))}
+            {viewer.may(Role::Admin).then(|| masks_form(policy.kind.clone(), &policy.masked_fields()))}
+            <details>
+                <summary>{said(&summary)}</summary>
+                {settings_table(policy)}
+                <p><a href=link::policy(&policy.kind)>{open}</a></p>
+            </details>
+        </section>
+    }
+}
+
+/// Every setting with its value in force and where that comes from.
+pub(super) fn settings_table(policy: &KindPolicy) -> impl IntoView + use<> {
     let rows = SETTINGS
         .into_iter()
         .filter_map(|setting| policy.settings.get(setting).map(|shown| row(setting, shown)))
         .collect_view();
     view! {
-        <section class="policy">
-            <h2>{name(&policy.kind)}" "{is_paused.then(|| state(of_kind(KindState::Paused), "paused"))}</h2>
-            {viewer.may(Role::Admin).then(|| pause_form(policy.kind.clone(), is_paused))}
-            {viewer.may(Role::Admin).then(|| masks_form(policy.kind.clone(), &policy.masked_fields()))}
-            <details>
-                <summary>{said(&summary)}</summary>
-                <div class="scroll" tabindex="0" role="region" aria-label="Settings">
-                    <table class="settings">
-                        <thead>
-                            <tr><th scope="col">"Setting"</th><th scope="col">"In force"</th><th scope="col">"Origin"</th></tr>
-                        </thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </div>
-            </details>
-        </section>
+        <div class="scroll" tabindex="0" role="region" aria-label="Settings">
+            <table class="settings">
+                <thead>
+                    <tr><th scope="col">"Setting"</th><th scope="col">"In force"</th><th scope="col">"Origin"</th></tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
     }
 }
 
@@ -77,7 +87,7 @@ fn row(setting: &'static str, shown: &Shown) -> impl IntoView + use<> {
 }
 
 /// A setting's value without the quotes and brackets of JSON.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         Value::Bool(true) => "yes".to_owned(),

@@ -1,5 +1,6 @@
 //! What pages show of what a store answers: escaped, masked, exact.
 
+use super::dead_letter::Beside;
 use super::{dead_letter, dead_letters, refusals};
 use crate::components::markup::markup;
 use crate::components::verdict_line::escaped;
@@ -69,6 +70,7 @@ fn detail(letter: DeadLetter) -> DeadLetterDetail {
             r#"[{"agent":"pdf-splitter","version":"1.4.2","note":"pages_emitted=1 of 2"}]"#.to_owned(),
         )),
         envelope: Some(RawJson::stored(r#"{"model":{"id":"m"},"secret":"DE8937"}"#.to_owned())),
+        trace_id: None,
         attempt_history: Vec::new(),
         replays: Vec::new(),
         decisions: Vec::new(),
@@ -168,7 +170,7 @@ fn nothing_that_was_sent_becomes_markup() {
     for html in [
         list(&found, &filter, Role::Reviewer),
         groups(vec![group(HOSTILE)], &filter),
-        markup(dead_letter::contents(&detail(letter(HOSTILE)), &viewer(Role::Reviewer), false)),
+        markup(dead_letter::contents(&detail(letter(HOSTILE)), &viewer(Role::Reviewer), false, &Beside::default())),
     ] {
         assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
         assert!(html.contains("&lt;img src=x"), "{html}");
@@ -204,7 +206,7 @@ fn no_text_breaks_out_of_any_page_of_a_letter() {
         let policy = crate::model::letter_policy::LetterPolicy::default();
         for again in [None, Some(&posted)] {
             for html in [
-                markup(dead_letter::contents(&parked, &viewer(Role::Reviewer), true)),
+                markup(dead_letter::contents(&parked, &viewer(Role::Reviewer), true, &Beside::default())),
                 markup(super::letter_work::correct(&parked, again)),
                 markup(super::letter_work::split(&parked, again, None)),
                 markup(super::letter_work::notice(&parked, &policy, again)),
@@ -305,7 +307,7 @@ fn a_resolved_letter_says_who_and_why_and_offers_nothing() {
         }),
         ..letter("k")
     };
-    let html = markup(dead_letter::contents(&detail(resolved), &viewer(Role::Admin), false));
+    let html = markup(dead_letter::contents(&detail(resolved), &viewer(Role::Admin), false, &Beside::default()));
     assert!(html.contains("resolved") && html.contains("ada") && html.contains("the page is missing"), "{html}");
     assert!(!html.contains("<form"), "{html}");
 }
@@ -313,9 +315,9 @@ fn a_resolved_letter_says_who_and_why_and_offers_nothing() {
 #[test]
 fn payload_and_envelope_are_exact_for_reviewers_and_hidden_from_on_call() {
     let detail = detail(letter("k"));
-    let seen = markup(dead_letter::contents(&detail, &viewer(Role::Reviewer), false));
+    let seen = markup(dead_letter::contents(&detail, &viewer(Role::Reviewer), false, &Beside::default()));
     assert!(seen.contains(r#"<pre tabindex="0">{"id":9007199254740993,"e":1e400,"iban":"DE8937"}</pre>"#), "{seen}");
-    let hidden = markup(dead_letter::contents(&detail, &viewer(Role::OnCall), false));
+    let hidden = markup(dead_letter::contents(&detail, &viewer(Role::OnCall), false, &Beside::default()));
     assert!(!hidden.contains("DE8937") && hidden.contains("Hidden: payloads are shown to reviewers"), "{hidden}");
     assert!(hidden.contains("<mark>pages_emitted=1 of 2</mark>"), "{hidden}");
 }
@@ -325,7 +327,7 @@ fn evidence_is_a_piece_of_the_payload_and_hidden_from_on_call() {
     let quoted = || DeadLetter { evidence: Some("IBAN DE8937 0440".to_owned()), ..letter("k") };
     let found = page(vec![quoted()], LetterTotals { open: 1, ..LetterTotals::default() });
     for (role, is_shown) in [(Role::OnCall, false), (Role::Reviewer, true), (Role::Admin, true)] {
-        let whole = markup(dead_letter::contents(&detail(quoted()), &viewer(role), false));
+        let whole = markup(dead_letter::contents(&detail(quoted()), &viewer(role), false, &Beside::default()));
         let row = list(&found, &open(), role);
         for html in [whole, row] {
             assert_eq!(html.contains("DE8937 0440"), is_shown, "{html}");

@@ -7,6 +7,8 @@ use crate::state::AppState;
 use crate::webhook::Target;
 use crate::{duties, site, web};
 use anyhow::{Context as _, anyhow, bail};
+use app::model::FieldError;
+use app::model::trace_url::TraceUrl;
 use clap::builder::FalseyValueParser;
 use secrecy::SecretString;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -39,6 +41,9 @@ pub struct Args {
     /// Let webhooks reach loopback and private networks.
     #[arg(long, env = "DRAINBOARD_ALLOW_PRIVATE_WEBHOOKS", value_parser = FalseyValueParser::new())]
     allow_private_webhooks: bool,
+    /// Where a trace can be looked at; pages link there. Holds {trace_id} where the id belongs.
+    #[arg(long, value_name = "URL", env = "DRAINBOARD_TRACE_URL", value_parser = trace_url)]
+    trace_url: Option<TraceUrl>,
 }
 
 /// Where the secret comes from: a command line can be read by others on the machine.
@@ -67,6 +72,11 @@ impl Args {
     }
 }
 
+/// What is wrong with the address, in words.
+fn trace_url(template: &str) -> Result<TraceUrl, String> {
+    template.parse().map_err(|error: FieldError| error.rule)
+}
+
 /// Serves until it is told to stop.
 pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
     let notice_webhook = args.notice_webhook()?;
@@ -76,6 +86,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
         public_verdict: args.public_verdict,
         secure_cookies: args.secure_cookies,
         notice_webhook,
+        trace_url: args.trace_url,
     };
     let listener = listen(config.listen).await?;
     let store = database.open_or_make().await?;

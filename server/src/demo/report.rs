@@ -9,16 +9,32 @@ use crate::worker_api::jobs::done::DoneBody;
 use crate::worker_api::jobs::fail::FailBody;
 use crate::worker_api::jobs::refuse::RefuseBody;
 use crate::worker_client::Report;
-use app::model::job::{ClaimedJob, RawJson};
+use app::model::job::{ClaimedJob, RawJson, ReplayMode};
 use serde_json::{Value, json};
 
 const MODEL_ID: &str = "stand-in-mini-1";
-const INVOICE_PROMPT: &str = "Extract the invoice. Quote every value word for word. Take nothing from context: \
-    an address states no currency. If a required field is missing, ambiguous or contradicted, call cannot_process; \
-    that is a correct answer. Call exactly one tool.";
-const INVOICE_TOOLS: &str = "extract_invoice(invoice_number, invoice_date, currency, total, evidence) \
-    cannot_process(reason_code, field, evidence)";
+const INVOICE_PROMPT: &str = "You extract invoices.
+Quote every value word for word.
+Take nothing from context: an address states no currency.
+If a required field is missing, ambiguous or contradicted, call cannot_process.
+Call exactly one tool.
+";
+/// What replays are asked with: the prompt after somebody worked on it.
+const NEXT_INVOICE_PROMPT: &str = "You extract invoices.
+Quote every value word for word.
+Take nothing from context: an address states no currency.
+A page that says \"1 of 2\" without its second page is incomplete: do not look for a total on it.
+If a required field is missing, ambiguous or contradicted, call cannot_process;
+that is a correct answer, and it is never held against you.
+Call exactly one tool.
+";
+const INVOICE_TOOLS: &str = "extract_invoice(invoice_number, invoice_date, currency, total, evidence)
+cannot_process(reason_code, field, evidence)
+";
 const PHOTO_PROMPT: &str = "Say approved, rejected or needs_review, and why.";
+
+/// All texts that envelopes of the demo name by hash.
+pub const ARTIFACTS: [&str; 4] = [INVOICE_PROMPT, NEXT_INVOICE_PROMPT, INVOICE_TOOLS, PHOTO_PROMPT];
 
 /// The report about `job`.
 pub fn report_of(job: &ClaimedJob, answer: &Result<Value, NotAnswered>) -> Report {
@@ -89,8 +105,10 @@ fn verdict(job: &ClaimedJob, said: &Value) -> Report {
 }
 
 fn envelope(job: &ClaimedJob, tool_call: Option<&Value>) -> RawJson {
+    let is_current = job.replay.as_ref().is_some_and(|replay| replay.mode == ReplayMode::Current);
     let (template, prompt, tools) = match job.kind.as_str() {
-        "extract-invoice" => ("invoice-extract", INVOICE_PROMPT, INVOICE_TOOLS),
+        "extract-invoice" if is_current => ("invoice-extract-8", NEXT_INVOICE_PROMPT, INVOICE_TOOLS),
+        "extract-invoice" => ("invoice-extract-7", INVOICE_PROMPT, INVOICE_TOOLS),
         kind => (kind, PHOTO_PROMPT, ""),
     };
     let mut envelope = json!({
@@ -102,6 +120,9 @@ fn envelope(job: &ClaimedJob, tool_call: Option<&Value>) -> RawJson {
     });
     if !tools.is_empty() {
         envelope["tools_offered"] = json!({"sha256": sha256_hex(tools)});
+        let version = if is_current { "2026-11" } else { "2026-10" };
+        envelope["retrieved_context"] =
+            json!([{"doc_id": "supplier-rules", "version": version, "sha256": sha256_hex(version)}]);
     }
     if let Some(call) = tool_call {
         envelope["tool_calls"] = json!([call]);
@@ -109,6 +130,7 @@ fn envelope(job: &ClaimedJob, tool_call: Option<&Value>) -> RawJson {
     if let Some(payload) = &job.payload {
         envelope["payload_sha256"] = json!(sha256_hex(payload.as_str()));
     }
+    envelope["trace_id"] = json!(&sha256_hex(&format!("job {} attempt {}", job.id, job.attempt))[..32]);
     raw(&envelope)
 }
 
@@ -124,4 +146,38 @@ fn text(value: &Value) -> Option<String> {
 
 fn raw(value: &Value) -> RawJson {
     RawJson::stored(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use app::model::ids::{DeadLetterId, JobId};
+    use app::model::job::ReplayOf;
+
+    #[test]
+    fn every_text_that_an_envelope_names_is_put_into_the_registry() {
+        let known: Vec<String> = ARTIFACTS.iter().map(|text| sha256_hex(text)).collect();
+        let replay = ReplayOf { mode: ReplayMode::Current, dead_letter_id: DeadLetterId(1), envelope: None };
+        for (kind, replay) in [("extract-invoice", None), ("extract-invoice", Some(replay)), ("moderate-image", None)] {
+            let job = ClaimedJob {
+                id: JobId(7),
+                kind: kind.to_owned(),
+                source: "s".to_owned(),
+                tenant: None,
+                payload: None,
+                payload_ref: None,
+                attempt: 1,
+                max_attempts: 3,
+                lease_token: 1,
+                lease_expires_at: chrono::DateTime::UNIX_EPOCH,
+                canary: false,
+                replay,
+            };
+            let envelope: Value = serde_json::from_str(envelope(&job, None).as_str()).unwrap();
+            for named in ["prompt", "tools_offered"].map(|part| envelope[part]["sha256"].as_str()).into_iter().flatten()
+            {
+                assert!(known.iter().any(|hash| hash == named), "{kind}: {envelope}");
+            }
+        }
+    }
 }

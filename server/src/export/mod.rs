@@ -16,6 +16,7 @@ use crate::state::AppState;
 use crate::web::endpoint::Endpoint;
 use crate::web::problem::Problem;
 use app::api::Request;
+use app::model::audit::Noted;
 use app::model::letter_export::ExportedLetter;
 use app::model::letter_filter::LetterFilter;
 use app::model::people::Role;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use url::form_urlencoded;
 
 /// Letters of one batch, at most.
 const BATCH: u32 = 500;
@@ -91,7 +93,10 @@ async fn for_people(
         // The same role, too: what is hidden was decided by it.
         async move { matches!(look_up(&state, &session, true).await, Ok(Some(viewer)) if viewer.role == role) }.boxed()
     };
-    tracing::info!(user = %person.viewer.name, format = format.extension(), "dead letters are exported");
+    // Before the first byte: what was taken away is never without its trace.
+    let asked = form_urlencoded::Serializer::new(String::new()).extend_pairs(filter.pairs()).finish();
+    let noted = Noted::Exported { format: format.extension(), filter: asked };
+    state.store.note(&noted, &person.actor).await.map_err(|error| Problem::of_store(&state, error))?;
     export(state.store.clone(), filter, format, role, Box::new(still_allowed))
         .await
         .map_err(|error| Problem::of_store(&state, error))

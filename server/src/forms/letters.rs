@@ -19,13 +19,12 @@ use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, State};
 use axum::response::Redirect;
 use chrono::NaiveDate;
-use serde::Deserialize;
+use std::sync::Arc;
 
 /// Longest note, in characters.
 const MAX_NOTE_CHARACTERS: usize = 2_000;
 
 /// What a recovery button posts.
-#[derive(Deserialize)]
 pub struct ActForm {
     action: String,
     version: String,
@@ -69,7 +68,7 @@ pub async fn act(
     State(state): State<AppState>,
     Path(id): Path<String>,
     person: SignedIn,
-    form: Result<Form<ActForm>, FormRejection>,
+    form: Result<Form<Vec<(String, String)>>, FormRejection>,
 ) -> Result<Redirect, Problem> {
     let Ok(id) = id.parse::<DeadLetterId>() else {
         return Err(Problem::not_found("There is no such dead letter."));
@@ -79,22 +78,28 @@ pub async fn act(
         problem.back_to(&page, "To the dead letter as it stands now").shown_with_fitting_notice(&page)
     };
     person.must_be(Role::Reviewer).map_err(on_letter)?;
-    let Form(form) = form.map_err(|e| on_letter(Problem::bad_form(&e)))?;
+    let Form(fields) = form.map_err(|e| on_letter(Problem::bad_form(&e)))?;
+    let posted = Posted { fields: Arc::new(fields), sentence: None };
+    let form = ActForm::of(&posted);
+    // In its own words, with what was typed.
+    let again = |problem: Problem| {
+        problem.back_to(&page, "To the dead letter as it stands now").shown_with(&page, posted.fields.clone())
+    };
     let act = match checked(id, &form, person.viewer.role) {
         Ok(act) => act,
         Err(e) => {
             // That there is no such letter comes before what may be done to one.
-            let found = state.store.find_letter(id).await.map_err(|e| on_letter(Problem::of_store(&state, e)))?;
+            let found = state.store.find_letter(id).await.map_err(|e| again(Problem::of_store(&state, e)))?;
             return Err(match found {
                 None => Problem::not_found("There is no such dead letter."),
-                Some(_) => on_letter(Problem::invalid(&e)),
+                Some(_) => again(Problem::invalid(&e)),
             });
         }
     };
     state.store.act(&act, &person.actor).await.map_err(|error| {
-        let needs_note = matches!(&error, StoreError::Invalid(field) if field.field == "note");
-        let problem = on_letter(Problem::of_store(&state, error));
-        if needs_note { problem.shown_on(&page, Notice::NoteNeeded) } else { problem }
+        let is_missing = matches!(error, StoreError::NotFound(_));
+        let problem = Problem::of_store(&state, error);
+        if is_missing { problem } else { again(problem) }
     })?;
     Ok(back_with_notice(form.next.as_deref(), &page, notice_of(act.action)))
 }

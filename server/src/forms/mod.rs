@@ -11,6 +11,7 @@ pub mod kinds;
 pub mod letter_work;
 pub mod letters;
 pub mod outbox;
+pub mod policies;
 pub mod reveal;
 pub mod tokens;
 pub mod users;
@@ -42,6 +43,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::post("/kinds/pause", kinds::pause),
         Endpoint::get("/kinds/pause", async || Redirect::to("/policies")),
         Endpoint::post("/kinds/masked-fields", kinds::mask),
+        Endpoint::post("/policies/kind", policies::edit).taking(policies::MAX_FORM_BYTES),
         Endpoint::post("/account/password", account::change_password),
         Endpoint::post("/account/sessions/end", account::end_sessions),
         Endpoint::post("/settings/users/add", users::add),

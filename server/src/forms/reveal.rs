@@ -6,8 +6,9 @@ use crate::web::problem::Problem;
 use crate::web::shown_once::ShownOnce;
 use app::api::{Once, masked_fields};
 use app::model::audit::Noted;
+use app::model::cover::mask_letter;
 use app::model::ids::{DeadLetterId, JobId};
-use app::model::mask::{mask_job, mask_payload};
+use app::model::mask::mask_job;
 use app::model::people::Role;
 use axum::extract::{Path, State};
 
@@ -44,8 +45,9 @@ pub async fn of_letter(
     let id = id.parse::<DeadLetterId>().map_err(|_| missing())?;
     let mut detail =
         state.store.find_letter(id).await.map_err(|e| Problem::of_store(&state, e))?.ok_or_else(missing)?;
-    let of = (format!("dead_letter {id}"), detail.letter.kind.as_str());
-    reveal(&state, &person, page, of, &mut detail.payload, mask_payload).await
+    let kind = detail.letter.kind.clone();
+    let of = (format!("dead_letter {id}"), kind.as_str());
+    reveal(&state, &person, page, of, &mut detail, mask_letter).await
 }
 
 async fn reveal<T>(

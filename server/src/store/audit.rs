@@ -68,6 +68,9 @@ impl Entry {
             Noted::Revealed { subject, fields } => {
                 Self::new("reveal", subject.clone(), Some(json!({ "fields": fields })))
             }
+            Noted::Exported { format, filter } => {
+                Self::new("export", "dead_letters".to_owned(), Some(json!({ "format": format, "filter": filter })))
+            }
         }
     }
 

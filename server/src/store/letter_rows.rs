@@ -3,8 +3,9 @@
 
 use crate::store::fault::{Fault, Tried};
 use crate::store::promises::{StoredFollowUp, StoredNotice};
-use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, replay_mode};
+use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, narrow, replay_mode};
 use crate::store::time::At;
+use app::model::cover::Cover;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::letter::{DeadLetter, DeadLetterDetail, Decision, LetterStatus, Replay, Resolution, Route, Taken};
 use app::model::letter_policy::LetterPolicy;
@@ -43,6 +44,10 @@ pub struct StoredLetter {
     pub(super) taken_until: Option<At>,
     /// The kind's changed settings, as JSON.
     pub(super) overrides: String,
+    /// The payload, where the kind masks fields and a list must know which
+    /// values to cover; empty if it is too large to be looked through.
+    #[sqlx(default)]
+    pub(super) masking: Option<String>,
 }
 
 impl StoredLetter {
@@ -52,9 +57,22 @@ impl StoredLetter {
         Ok(LetterPolicy::effective(&overrides))
     }
 
-    /// The letter as it stands at `now`, with `error` as the query cut it.
-    pub fn letter(self, now: DateTime<Utc>) -> Tried<DeadLetter> {
+    /// The letter as it stands at `now`, with `error` as the query cut it, and with
+    /// masked values covered if the query says which they are.
+    pub fn letter(mut self, now: DateTime<Utc>) -> Tried<DeadLetter> {
         let policy = self.policy()?;
+        let masking = json(self.masking.take());
+        let mut letter = self.uncovered(&policy, now)?;
+        let cover = Cover::of(masking.as_ref(), &policy.masked_fields);
+        cover.put_on(&mut letter.evidence);
+        cover.put_on(&mut letter.error);
+        if let Some(resolution) = &mut letter.resolution {
+            cover.put_on(&mut resolution.note);
+        }
+        Ok(letter)
+    }
+
+    fn uncovered(self, policy: &LetterPolicy, now: DateTime<Utc>) -> Tried<DeadLetter> {
         let stored = LetterStatus::from_word(&self.status).ok_or_else(|| Fault::corrupt("status", &self.status))?;
         let taken = match (stored, self.taken_by, self.taken_until) {
             (LetterStatus::Open, Some(by), Some(At(until))) if until > now => Some(Taken { by, until }),
@@ -113,6 +131,7 @@ pub struct StoredLetterDetail {
     pub(super) payload_ref: Option<String>,
     pub(super) upstream_handoffs: Option<String>,
     pub(super) envelope: Option<String>,
+    pub(super) trace_id: Option<String>,
 }
 
 /// What was made from a letter, and what people did to it.
@@ -139,6 +158,7 @@ impl StoredLetterDetail {
             payload_ref: self.payload_ref,
             upstream_handoffs: json(self.upstream_handoffs),
             envelope: json(self.envelope),
+            trace_id: self.trace_id,
             attempt_history: attempt_history(history.attempts)?,
             replays: history.replays.into_iter().map(StoredReplay::replay).collect::<Tried<_>>()?,
             decisions: history.decisions.into_iter().map(StoredDecision::decision).collect::<Tried<_>>()?,

@@ -1,7 +1,7 @@
 //! Rows of a snapshot as both databases return them, and what they mean.
 //! Nothing here runs a query.
 
-use crate::store::rows::{category, http_status, narrow};
+use crate::store::rows::{category, cover_of, http_status, narrow};
 use crate::store::time::{At, time};
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::park_rate::ParkCount;
@@ -135,11 +135,16 @@ pub struct StoredFailure {
     pub(super) error: Option<String>,
     pub(super) next_run_at: Option<At>,
     pub(super) dead_letter_id: Option<i64>,
+    /// Where the kind masks fields: its changed settings.
+    pub(super) overrides: Option<String>,
+    /// Where the kind masks fields: the payload.
+    pub(super) masking: Option<String>,
 }
 
 impl StoredFailure {
     /// The failure, with `error` as the query cut it.
-    pub fn failure(self) -> Failure {
+    pub fn failure(mut self) -> Failure {
+        cover_of(self.overrides.as_deref(), self.masking.take()).put_on(&mut self.error);
         Failure {
             job_id: JobId(self.job_id),
             kind: self.kind,

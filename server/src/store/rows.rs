@@ -7,9 +7,12 @@ use crate::store::fault::{Fault, Tried};
 use crate::store::time::{At, time};
 use app::model::audit::AuditEntry;
 use app::model::classify::Category;
+use app::model::cover::Cover;
 use app::model::ids::{DeadLetterId, JobId, TokenId, UserId};
 use app::model::job::{Attempt, AttemptOutcome, JobDetail, JobState, JobSummary, RawJson, ReplayMode};
+use app::model::letter_policy::LetterPolicy;
 use app::model::people::{ListedToken, Person, Role, Scope, Session, Token, User, session_id};
+use app::model::policy::Overrides;
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
@@ -32,11 +35,18 @@ pub struct StoredJob {
     pub(super) dead_letter_id: Option<i64>,
     pub(super) reason_code: Option<String>,
     pub(super) field: Option<String>,
+    /// In lists, where the kind masks fields: its changed settings.
+    #[sqlx(default)]
+    pub(super) overrides: Option<String>,
+    /// In lists, where the kind masks fields: the payload.
+    #[sqlx(default)]
+    pub(super) masking: Option<String>,
 }
 
 impl StoredJob {
     /// The job, with `last_error` as the query cut it.
-    pub fn summary(self) -> Tried<JobSummary> {
+    pub fn summary(mut self) -> Tried<JobSummary> {
+        cover_of(self.overrides.as_deref(), self.masking.take()).put_on(&mut self.last_error);
         let state = job_state(&self.state)?;
         let due_at = time(self.due_at);
         Ok(JobSummary {
@@ -82,6 +92,7 @@ pub struct StoredJobDetail {
     pub(super) evidence: Option<String>,
     pub(super) field_values: Option<String>,
     pub(super) source_text: Option<String>,
+    pub(super) envelope: Option<String>,
 }
 
 impl StoredJobDetail {
@@ -105,6 +116,7 @@ impl StoredJobDetail {
             evidence: json(self.evidence),
             values: json(self.field_values),
             source_text: self.source_text,
+            envelope: json(self.envelope),
             attempt_history: attempt_history(attempts)?,
             as_of,
         })
@@ -329,6 +341,16 @@ pub fn role(word: &str) -> Tried<Role> {
 /// The category of an optional stored word.
 pub fn category(word: Option<&str>) -> Option<Category> {
     word.map(Category::from_stored)
+}
+
+/// What covers masked values in the texts of a list: by the kind's changed
+/// settings and by the payload, both absent where the kind masks nothing.
+pub fn cover_of(overrides: Option<&str>, payload: Option<String>) -> Cover {
+    let (Some(overrides), Some(payload)) = (overrides, json(payload)) else { return Cover::default() };
+    match serde_json::from_str::<Overrides>(overrides) {
+        Ok(overrides) => Cover::of(Some(&payload), &LetterPolicy::effective(&overrides).masked_fields),
+        Err(_) => Cover::of_everything(),
+    }
 }
 
 /// JSON that was checked when it was stored.

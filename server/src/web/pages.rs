@@ -5,20 +5,21 @@ use super::headers::CspNonce;
 use super::problem::{Problem, ShownOn};
 use crate::auth::secret::{Secret, sha256_hex};
 use crate::auth::session::{LOOK_UP, find_viewer, recall_viewer, session_sha256, to_sign_in};
+use crate::forms::letter_work::MAX_FORM_BYTES;
 use crate::site;
 use crate::state::AppState;
 use crate::worker_api::layers::RequestId;
 use app::App;
 use app::api::{
     CurrentSession, DatabaseAway, FailureReport, FormKeys, Once, PanelSource, Posted, SendsNotices, SetUpLink,
-    status_of,
+    TraceLinks, status_of,
 };
 use app::error::{AppError, StoreError};
 use app::model::people::{Viewer, session_id};
-use app::pages::told::Told;
+use app::pages::told::{Again, Told};
 use app::shell::{SiteAssets, shell};
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -81,6 +82,7 @@ fn provide(state: &AppState) {
     provide_context(extensions.get::<Once>().cloned());
     provide_context(extensions.get::<CurrentSession>().cloned());
     provide_context(FormKeys(Arc::new(|| Secret::random().expose().to_owned())));
+    provide_context(TraceLinks(state.config.trace_url.clone()));
     provide_context(failure_report());
     if state.config.notice_webhook.is_some() {
         provide_context(SendsNotices);
@@ -222,11 +224,14 @@ pub async fn wrong_method(state: AppState, request: Request) -> Response {
 /// answer stays as it is.
 pub async fn show_problem(State(pages): State<Router>, request: Request, next: Next) -> Response {
     let asking = as_page_request(&request);
+    let (request, again) = kept(request).await;
     let answer = next.run(request).await;
     let extensions = answer.extensions();
     let shown_on = extensions.get::<ShownOn>().and_then(|ShownOn(page)| page.parse::<Uri>().ok());
     let once = extensions.get::<Once>().cloned();
-    let told = extensions.get::<Told>().cloned();
+    let is_away = answer.status() == StatusCode::SERVICE_UNAVAILABLE;
+    let again = again.filter(|_| is_away).and_then(Typed::form);
+    let told = extensions.get::<Told>().cloned().map(|told| Told { again, ..told });
     let posted = extensions.get::<Posted>().cloned();
     let mut attempts = Vec::with_capacity(2);
     if let Some(uri) = shown_on {
@@ -255,6 +260,39 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
         }
     }
     answer
+}
+
+/// A form that somebody typed, before anybody looked at it: while the database is
+/// away nothing does, and what was typed must not be lost over that.
+struct Typed {
+    action: String,
+    body: Bytes,
+}
+
+impl Typed {
+    fn form(self) -> Option<Again> {
+        let fields = url::form_urlencoded::parse(&self.body).into_owned().take(MOST_FIELDS).collect();
+        Some(Again { action: self.action, fields }).filter(|again: &Again| !again.fields.is_empty())
+    }
+}
+
+/// Fields of a form that are kept: a correction has the most.
+const MOST_FIELDS: usize = 2_000;
+
+/// The request, and its form if it is one on a letter or a policy, posted by
+/// somebody with a cookie. Passwords are typed elsewhere.
+async fn kept(request: Request) -> (Request, Option<Typed>) {
+    let path = request.uri().path();
+    let is_kept = ["/dead-letters/", "/policies/"].iter().any(|start| path.starts_with(start));
+    let is_short = request.body().size_hint().upper().is_some_and(|bytes| bytes <= MAX_FORM_BYTES as u64);
+    if request.method() != Method::POST || !is_kept || !is_short || !request.headers().contains_key(COOKIE) {
+        return (request, None);
+    }
+    let action = path.to_owned();
+    let (parts, body) = request.into_parts();
+    // An error is a sender who went away: the handler finds no form, and nobody reads its answer.
+    let body = to_bytes(body, MAX_FORM_BYTES).await.unwrap_or_default();
+    (Request::from_parts(parts, Body::from(body.clone())), Some(Typed { action, body }))
 }
 
 /// A GET by the same person, without what belongs to the form.

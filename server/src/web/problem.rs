@@ -231,6 +231,7 @@ impl Problem {
             sentence: self.sentence.clone(),
             href: self.link.0.clone(),
             label: self.link.1.to_owned(),
+            again: None,
         }
     }
 

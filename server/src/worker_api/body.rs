@@ -88,6 +88,15 @@ impl Incoming {
         parsed(bytes).await
     }
 
+    /// The body as the text it is, whatever it calls itself.
+    ///
+    /// # Errors
+    /// 413 over `limit_bytes`, 422 for what is no UTF-8.
+    pub async fn text(self, limit_bytes: usize) -> Result<String, ApiError> {
+        let bytes = self.bytes(limit_bytes).await?;
+        String::from_utf8(bytes).map_err(|_| ApiError::invalid("body", "must be UTF-8 text"))
+    }
+
     /// Nothing at all, or an empty JSON object.
     ///
     /// # Errors

@@ -37,6 +37,20 @@ impl Caller {
         Err(ApiError::Forbidden(scope))
     }
 
+    /// Demands one of several scopes.
+    ///
+    /// # Errors
+    /// 403 naming them, if the token lists none of them.
+    pub fn require_any(&self, scopes: &[Scope]) -> Result<(), ApiError> {
+        if scopes.iter().any(|scope| self.token.scopes.contains(scope)) {
+            return Ok(());
+        }
+        let words: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.as_str())).collect();
+        let words = words.join(" or ");
+        tracing::warn!(token = %self.token.name, needs = words, "refused for the scope");
+        Err(ApiError::NotAllowed(format!("This token lacks the scope {words}.")))
+    }
+
     /// The role that the token's scopes stand for where people have roles.
     pub fn review_role(&self) -> Role {
         if self.token.scopes.contains(&Scope::Admin) { Role::Admin } else { Role::Reviewer }

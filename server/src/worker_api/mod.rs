@@ -9,6 +9,7 @@
 //! The request and answer types are public and go both ways, so that a client
 //! in Rust speaks with the very types that the server parses.
 
+pub mod artifacts;
 pub mod body;
 mod caller;
 mod checked;
@@ -58,6 +59,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::post("/api/v1/dead-letters/{id}/actions", dead_letters::act::act_on_dead_letter),
         Endpoint::get("/api/v1/export/dead-letters.csv", export::export_csv),
         Endpoint::get("/api/v1/export/dead-letters.json", export::export_json),
+        Endpoint::put("/api/v1/artifacts/{sha256}", artifacts::put_artifact),
+        Endpoint::get("/api/v1/artifacts/{sha256}", artifacts::show_artifact),
         Endpoint::get("/api/v1/policies", policies::list::list_policies),
         Endpoint::put("/api/v1/policies/{*kind}", policies::change::change_policy),
         Endpoint::get("/api/v1/park-rate", park_rate::count_park_rate),

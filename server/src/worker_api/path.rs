@@ -1,6 +1,7 @@
 //! What stands in the path: an id, or a kind that may hold any character.
 
 use super::error::ApiError;
+use app::model::artifact::ArtifactHash;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::name::Name;
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -30,6 +31,11 @@ impl Segment {
     /// A dead letter's id; what is no id is no dead letter.
     pub(super) fn dead_letter(&self) -> Result<DeadLetterId, ApiError> {
         self.text().and_then(|text| text.parse().ok()).ok_or(ApiError::NotFound("dead letter"))
+    }
+
+    /// The hash of an artifact.
+    pub(super) fn artifact(&self) -> Result<ArtifactHash, ApiError> {
+        Ok(self.text().unwrap_or_default().parse()?)
     }
 
     /// A kind.

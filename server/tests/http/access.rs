@@ -65,7 +65,14 @@ fn expected(row: &Row, caller: Caller) -> u16 {
                 403
             }
         }
-        (Who::Token(_) | Who::TokenOrPerson(_), _) => 401,
+        (Who::AnyToken(scopes), Caller::Token(has)) => {
+            if scopes.contains(&has) {
+                row.through
+            } else {
+                403
+            }
+        }
+        (Who::Token(_) | Who::AnyToken(_) | Who::TokenOrPerson(_), _) => 401,
     }
 }
 

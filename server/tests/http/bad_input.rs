@@ -56,7 +56,10 @@ async fn calls_with_bodies(client: &Client) -> Vec<(Method, String, Value)> {
 async fn what_is_no_json_object_is_malformed_everywhere(db: Arc<TestDatabase>) {
     let client = Client::of(&db).await;
     let calls = calls_with_bodies(&client).await;
-    let changing = worker_api::endpoints().iter().filter(|endpoint| endpoint.method != Method::GET).count();
+    // An artifact is a text, whatever it looks like.
+    let takes_json = |path: &str| !path.contains("/artifacts/");
+    let endpoints = worker_api::endpoints();
+    let changing = endpoints.iter().filter(|one| one.method != Method::GET && takes_json(one.path)).count();
     assert_eq!(calls.len(), changing, "every call with a body is tried");
     let before = stored(&db).await;
     for (method, path, body) in &calls {
@@ -466,6 +469,7 @@ async fn bad_query_parameters_are_named(db: Arc<TestDatabase>) {
         ("/api/v1/jobs/1?verbose=1", "verbose"),
         ("/api/v1/pipeline?kind=k", "kind"),
         ("/api/v1/policies?kind=k", "kind"),
+        ("/api/v1/artifacts/1?verbose=1", "verbose"),
         ("/api/v1/park-rate?by=tenant", "by"),
         ("/api/v1/park-rate?by=", "by"),
         ("/api/v1/park-rate?from=2026-13-01", "from"),

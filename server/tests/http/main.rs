@@ -8,11 +8,13 @@ mod support;
 mod client;
 
 mod access;
+mod artifacts;
 mod bad_input;
 mod bulk;
 mod export;
 mod faults;
 mod jobs;
+mod letter_pages;
 mod letters;
 mod masking;
 mod monitors;
@@ -21,6 +23,7 @@ mod pages;
 mod permission_table;
 mod policies;
 mod promises;
+mod policy_page;
 mod text;
 mod verdict;
 mod visitor;
@@ -28,13 +31,15 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 14] = [
+    let topics: [fn() -> Vec<Trial>; 18] = [
         access::trials,
+        artifacts::trials,
         bad_input::trials,
         bulk::trials,
         export::trials,
         faults::trials,
         jobs::trials,
+        letter_pages::trials,
         letters::trials,
         masking::trials,
         monitors::trials,
@@ -42,6 +47,7 @@ fn main() {
         pages::trials,
         policies::trials,
         promises::trials,
+        policy_page::trials,
         text::trials,
         verdict::trials,
     ];

@@ -14,6 +14,8 @@ pub enum Who {
     Person(Role),
     /// Tokens that list the scope.
     Token(Scope),
+    /// Tokens that list one of the scopes.
+    AnyToken([Scope; 2]),
     /// Tokens that list the scope, and signed-in people of any role.
     TokenOrPerson(Scope),
 }
@@ -76,6 +78,9 @@ fn pages() -> Vec<Row> {
         page("/refusals", "/refusals", Role::OnCall, 200),
         page("/groups", "/groups", Role::OnCall, 200),
         page("/policies", "/policies", Role::OnCall, 200),
+        page("/policies/kind", "/policies/kind?kind=none", Role::OnCall, 404),
+        page("/compare", "/compare", Role::OnCall, 200),
+        page("/artifacts/{sha256}", "/artifacts/none", Role::Reviewer, 404),
         page("/account", "/account", Role::OnCall, 200),
         page("/audit", "/audit", Role::Admin, 200),
         page("/settings", "/settings", Role::Admin, 200),
@@ -121,6 +126,7 @@ fn forms() -> Vec<Row> {
         form("/follow-ups", "/follow-ups", &[("id", "77")], Role::Reviewer, 404),
         form("/kinds/pause", "/kinds/pause", &[("kind", "none"), ("paused", "true")], Role::Admin, 404),
         form("/kinds/masked-fields", "/kinds/masked-fields", &[("kind", "none"), ("fields", "a")], Role::Admin, 404),
+        form("/policies/kind", "/policies/kind", &[("kind", "none"), ("form", "plain")], Role::Admin, 404),
         form("/account/password", "/account/password", &[], Role::OnCall, 422),
         form("/account/sessions/end", "/account/sessions/end", &[("session", "none")], Role::OnCall, 404),
         form("/settings/users/add", "/settings/users/add", &[("name", ""), ("role", "admin")], Role::Admin, 422),
@@ -150,6 +156,8 @@ fn calls() -> Vec<Row> {
     let action = json!({"action": "approve_and_replay", "version": 1});
     let none = || Body::Nothing;
     let one = "/api/v1/jobs/{id}";
+    let artifact = "/api/v1/artifacts/{sha256}";
+    let one_artifact = "/api/v1/artifacts/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let (csv, json_export) = ("/api/v1/export/dead-letters.csv", "/api/v1/export/dead-letters.json");
     vec![
         call(post.clone(), "/api/v1/jobs", "/api/v1/jobs", json(json!({"jobs": []})), Scope::Enqueue, 422),
@@ -181,6 +189,22 @@ fn calls() -> Vec<Row> {
         ),
         call(get.clone(), csv, csv, none(), Scope::Read, 200),
         call(get.clone(), json_export, json_export, none(), Scope::Read, 200),
+        Row {
+            method: put.clone(),
+            route: artifact,
+            path: one_artifact,
+            body: Body::Json(json!({"its hash": "is another"})),
+            who: Who::AnyToken([Scope::Work, Scope::Admin]),
+            through: 422,
+        },
+        Row {
+            method: get.clone(),
+            route: artifact,
+            path: one_artifact,
+            body: none(),
+            who: Who::AnyToken([Scope::Read, Scope::Review]),
+            through: 404,
+        },
         call(get.clone(), "/api/v1/policies", "/api/v1/policies", none(), Scope::Admin, 200),
         call(
             put,

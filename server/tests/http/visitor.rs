@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Method, Request, header};
 use drainboard::config::Config;
 use drainboard::state::AppState;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tower::ServiceExt;
 
 /// A browser with a session, on a server of its own.
@@ -26,15 +27,20 @@ pub struct Page {
 }
 
 impl Visitor {
-    /// Somebody of that role, signed in.
+    /// Somebody of that role, signed in; the same person each time.
     pub async fn signed_in(db: &TestDatabase, role: Role) -> Self {
         Self::configured(db, role, |_| {}).await
     }
 
-    /// The same on a server with other settings.
+    /// The same with other settings.
     pub async fn configured(db: &TestDatabase, role: Role, set: impl FnOnce(&mut Config)) -> Self {
-        let (user, secret) = (format!("the {}", role.as_str()), format!("session of {}", role.as_str()));
-        let id = db.store.add_user(&name(&user), role, "no password", &actor("mila")).await.unwrap();
+        static SESSIONS: AtomicU64 = AtomicU64::new(0);
+        let n = SESSIONS.fetch_add(1, Ordering::Relaxed);
+        let (user, secret) = (format!("the {}", role.as_str()), format!("session-{n}"));
+        let id = match db.store.find_user(&user).await.unwrap() {
+            Some(user) => user.id,
+            None => db.store.add_user(&name(&user), role, "no password", &actor("mila")).await.unwrap(),
+        };
         db.store.start_session(id, &sha256_hex(&secret), &actor(&user)).await.unwrap();
         let mut config = Config::loopback(&db.url);
         set(&mut config);

@@ -226,3 +226,18 @@ fn every_command_explains_itself() {
         assert!(stdout(&help).contains("--database-url"), "{command:?}");
     }
 }
+
+#[test]
+fn a_trace_url_that_leads_nowhere_is_refused_at_the_start() {
+    let database = Database::new();
+    for (url, why) in [
+        ("https://traces.example/t/", "{trace_id}"),
+        ("javascript:{trace_id}", "http or https"),
+        ("https://{trace_id}.example/", "behind the host"),
+    ] {
+        let refused = database.run(&["serve", "--listen", "127.0.0.1:0", "--trace-url", url]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(stderr(&refused).contains(why) && stderr(&refused).contains("--trace-url"), "{refused:?}");
+    }
+    assert!(!database.path().exists(), "nothing was made");
+}

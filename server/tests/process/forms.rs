@@ -28,7 +28,11 @@ async fn a_reviewer_replays_a_letter_once_however_often_the_button_is_pressed() 
     let late = [("action", "reject_and_close"), ("version", &version), ("note", "too late")];
     let answer = browser.post(&path, &late).await;
     assert_eq!(answer.status, 409);
-    assert!(answer.text.contains("Somebody acted on this letter already"), "{}", answer.text);
+    assert!(
+        answer.text.contains("Nothing was done: ") && answer.text.contains("approved and replayed"),
+        "{}",
+        answer.text
+    );
     assert!(answer.text.contains("rob") && answer.text.contains("Log out"), "is the letter's page: {}", answer.text);
 }
 
@@ -43,7 +47,7 @@ async fn closing_needs_a_note_and_tells_it_on() {
     let without = [("action", "reject_and_close"), ("version", "1"), ("note", "  ")];
     let answer = browser.post(&path, &without).await;
     assert_eq!(answer.status, 422);
-    assert!(answer.text.contains("needs a note"), "{}", answer.text);
+    assert!(answer.text.contains("note must say why"), "{}", answer.text);
     let with = [("action", "reject_and_close"), ("version", "1"), ("note", "spam"), ("next", "/dead-letters?kind=k")];
     let answer = browser.post(&path, &with).await;
     assert_eq!((answer.status, answer.location()), (303, "/dead-letters?kind=k&notice=closed"));

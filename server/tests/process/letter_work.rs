@@ -193,3 +193,33 @@ async fn a_list_is_split_and_a_notice_is_seen_before_it_is_sent() {
     let page = browser.get(&format!("/dead-letters/{letter}")).await.text;
     assert!(page.contains("waits in the outbox") && page.contains(sentence), "{page}");
 }
+
+#[tokio::test]
+async fn what_is_typed_while_the_database_is_away_comes_back_and_can_be_sent_again() {
+    let database = Database::new();
+    let server = database.serve_with_people();
+    let token = database.token("enqueue,work,read");
+    let letter = truncated_invoice(&server, &token).await;
+    let browser = server.browser_of("rob").await;
+    let path = format!("/dead-letters/{letter}");
+    assert_eq!(browser.get(&path).await.status, 200);
+    let away = database.path().with_extension("away");
+    std::fs::rename(database.path(), &away).unwrap();
+    let hostile = "my own words </textarea><script>alert(1)</script>";
+    let close = [("action", "reject_and_close"), ("version", "1"), ("note", hostile), ("key", "the-first-press")];
+    let correct = [("action", "correct_and_replay"), ("version", "1"), ("payload", "{\"n\": 9007199254740993}")];
+    for (page, form, typed) in
+        [("actions", close.as_slice(), "my own words &lt;/textarea&gt;"), ("correct", &correct, "9007199254740993")]
+    {
+        let answer = browser.post(&format!("{path}/{page}"), form).await;
+        assert_eq!(answer.status, 503, "{}", answer.text);
+        assert!(answer.text.contains(typed) && answer.text.contains("Send it again"), "{page}: {}", answer.text);
+        assert!(answer.text.contains(&format!("action=\"{path}/{page}\"")), "{page}: {}", answer.text);
+        assert!(!answer.text.contains("<script>alert"), "{page}: {}", answer.text);
+    }
+    let answer = browser.post(&format!("{path}/actions"), &close).await;
+    assert!(answer.text.contains("value=\"the-first-press\""), "the same press: {}", answer.text);
+    std::fs::rename(&away, database.path()).unwrap();
+    let again = browser.post(&format!("{path}/actions"), &close).await;
+    assert_eq!(again.status, 303, "{}", again.text);
+}

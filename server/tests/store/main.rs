@@ -9,6 +9,7 @@
 mod support;
 
 mod accounts;
+mod artifacts;
 mod audit;
 mod bulk;
 mod claim;
@@ -36,8 +37,9 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 24] = [
+    let topics: [fn() -> Vec<Trial>; 25] = [
         accounts::trials,
+        artifacts::trials,
         audit::trials,
         enqueue::trials,
         claim::trials,

@@ -2,8 +2,10 @@
 
 use crate::support::TestDatabase;
 use crate::support::calls::{actor, change, done, fail, job, name};
+use app::error::StoreError;
 use app::model::job::Ended;
 use app::model::policy::{KindPolicy, Origin};
+use app::model::policy_edit::{PolicyEdit, Seen, seen};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,6 +23,8 @@ each_database![
     pausing_twice_keeps_the_first_time,
     every_change_is_audited,
     twenty_changes_at_once_lose_none,
+    an_edit_of_what_is_no_longer_in_force_changes_nothing,
+    of_two_edits_at_once_one_wins,
     kinds_with_odd_names_keep_apart,
 ];
 
@@ -225,4 +229,41 @@ async fn kinds_with_odd_names_keep_apart(db: Arc<TestDatabase>) {
         assert_eq!((claimed[0].kind.as_str(), claimed[0].max_attempts as usize), (*kind, i + 1));
     }
     assert_eq!(db.snapshot().await.kinds.len(), kinds.len());
+}
+
+/// An edit by somebody who sees the policy as it is.
+async fn edit(db: &TestDatabase, settings: Value) -> PolicyEdit {
+    let policy = policy_of(db, "a").await;
+    PolicyEdit { change: change(settings), seen: seen(&policy, &app::model::policy::SETTINGS) }
+}
+
+async fn an_edit_of_what_is_no_longer_in_force_changes_nothing(db: Arc<TestDatabase>) {
+    let no_kind = PolicyEdit { change: change(json!({"max_attempts": 5})), seen: Seen::new() };
+    let missing = db.store.edit_policy(&name("a"), &no_kind, &actor("ada")).await;
+    assert_eq!(missing, Err(StoreError::NotFound("kind")));
+    assert!(db.store.list_policies().await.unwrap().is_empty(), "an edit makes no kind");
+    db.enqueue(&[job("a")]).await;
+    let late = edit(&db, json!({"max_attempts": 5})).await;
+    let edited = db.store.edit_policy(&name("a"), &late, &actor("ada")).await.unwrap();
+    assert_eq!(value(&edited, "max_attempts"), &json!(5));
+    let audited = db.audit().await.len();
+    let refused = db.store.edit_policy(&name("a"), &late, &actor("grace")).await.unwrap_err();
+    assert!(
+        matches!(&refused, StoreError::Conflict(why) if why.contains("max_attempts was changed by ada")),
+        "{refused}"
+    );
+    assert_eq!((policy_of(&db, "a").await, db.audit().await.len()), (edited, audited));
+    let reset = edit(&db, json!({"max_attempts": null})).await;
+    let back = db.store.edit_policy(&name("a"), &reset, &actor("grace")).await.unwrap();
+    assert_eq!(back.settings["max_attempts"].origin, Origin::Default);
+}
+
+async fn of_two_edits_at_once_one_wins(db: Arc<TestDatabase>) {
+    db.enqueue(&[job("a")]).await;
+    let edits = [edit(&db, json!({"reason_codes": ["A"]})).await, edit(&db, json!({"reason_codes": ["B"]})).await];
+    let names = [actor("ada"), actor("grace")];
+    let kind = name("a");
+    let [one, other] = [0, 1].map(|n| db.store.edit_policy(&kind, &edits[n], &names[n]));
+    let (one, other) = futures::join!(one, other);
+    assert_eq!(usize::from(one.is_ok()) + usize::from(other.is_ok()), 1, "{one:?} {other:?}");
 }

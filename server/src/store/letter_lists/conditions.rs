@@ -120,11 +120,14 @@ fn push_day<DB: Dialect>(query: &mut QueryBuilder<DB>, filter: &LetterFilter) {
 /// The error is looked through first: it is at hand, a payload has to be fetched.
 fn push_search<DB: Dialect>(query: &mut QueryBuilder<DB>, filter: &LetterFilter) {
     let Some(text) = filter.text.as_deref() else { return };
-    query.push(" AND (");
+    query.push(" AND ((");
     push_holds::<DB>(query, "l.error", text);
     if filter.searches_private {
         query.push(" OR ");
         push_holds::<DB>(query, "l.evidence", text);
+    }
+    push_unmasked::<DB>(query, text);
+    if filter.searches_private {
         for spelling in json_spellings(text) {
             // Not where a kind hides fields: a hidden value could be guessed letter by letter.
             query.push(
@@ -136,6 +139,25 @@ fn push_search<DB: Dialect>(query: &mut QueryBuilder<DB>, filter: &LetterFilter)
         }
     }
     query.push(")");
+}
+
+/// `) AND …`: error and evidence are shown with masked values covered, and must
+/// not be found by them, nor by a piece of one. What is searched for is none if
+/// the payload does not hold it; the same goes for each word of it with a digit,
+/// so that a number is not guessed from the words around it.
+fn push_unmasked<DB: Dialect>(query: &mut QueryBuilder<DB>, text: &str) {
+    query.push(
+        ") AND NOT EXISTS (SELECT 1 FROM jobs j JOIN kinds k ON k.kind = j.kind WHERE j.id = l.job_id \
+         AND k.overrides LIKE '%\"masked_fields\"%' AND (false",
+    );
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().any(|c| c.is_ascii_digit()));
+    for word in std::iter::once(text).chain(words.filter(|word| *word != text)) {
+        for spelling in json_spellings(word) {
+            query.push(" OR ");
+            push_holds::<DB>(query, "j.payload", &spelling);
+        }
+    }
+    query.push("))");
 }
 
 fn push_holds<DB: Dialect>(query: &mut QueryBuilder<DB>, column: &str, text: &str) {

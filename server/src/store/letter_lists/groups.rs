@@ -1,13 +1,17 @@
 //! Groups of letters: one statement for a page of them, one for the trends and
 //! sources of all groups on it.
 
-use super::Dialect;
 use super::conditions::{push_conditions, push_status};
+use super::{Dialect, masking_payload};
 use crate::store::fault::{Fault, Tried};
+use crate::store::rows::json;
 use crate::store::time::At;
+use app::model::cover::Cover;
 use app::model::letter::Route;
 use app::model::letter_filter::LetterFilter;
 use app::model::letter_group::{GroupCursor, LetterGroup, SOURCES_SHOWN, TREND_DAYS};
+use app::model::letter_policy::LetterPolicy;
+use app::model::policy::Overrides;
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, QueryBuilder};
 use std::collections::HashMap;
@@ -25,6 +29,9 @@ pub struct StoredGroup {
     failure_reason: Option<String>,
     field: Option<String>,
     error: Option<String>,
+    /// As in a [`StoredLetter`](crate::store::letter_rows::StoredLetter).
+    masking: Option<String>,
+    overrides: String,
 }
 
 /// One source of a group, or one day.
@@ -69,7 +76,12 @@ pub fn groups<DB: Dialect>(filter: &LetterFilter, after: Option<&GroupCursor>, n
     DB::push_number(&mut query, i64::from(filter.limit) + 1);
     query.push(
         ") SELECT found.group_key, found.letters, found.first_seen, found.last_seen, l.kind, l.route, l.reason_code,
-           l.failure_reason, l.field, substr(l.error, 1, 500) AS error
+           l.failure_reason, l.field, substr(l.error, 1, 500) AS error,
+           (SELECT overrides FROM kinds k WHERE k.kind = l.kind) AS overrides, ",
+    );
+    query.push(masking_payload!());
+    query.push(
+        " AS masking
          FROM found JOIN dead_letters l ON l.id = found.newest ORDER BY found.last_seen DESC, found.group_key DESC",
     );
     query
@@ -151,7 +163,10 @@ impl GroupRows {
 }
 
 impl StoredGroup {
-    fn group(self) -> Tried<LetterGroup> {
+    fn group(mut self) -> Tried<LetterGroup> {
+        let overrides: Overrides = serde_json::from_str(&self.overrides)?;
+        let fields = LetterPolicy::effective(&overrides).masked_fields;
+        Cover::of(json(self.masking.take()).as_ref(), &fields).put_on(&mut self.error);
         Ok(LetterGroup {
             key: self.group_key,
             kind: self.kind,

@@ -15,6 +15,7 @@ pub use groups::{GroupRows, StoredGroup, StoredGroupPart, group_parts, group_row
 use super::fault::Tried;
 use super::letter_rows::StoredLetter;
 use super::rows::json;
+use app::model::cover::Cover;
 use app::model::ids::DeadLetterId;
 use app::model::letter::DeadLetter;
 use app::model::letter_export::ExportedLetter;
@@ -46,15 +47,27 @@ pub trait Dialect: Database {
     fn push_number(query: &mut QueryBuilder<Self>, number: i64);
 }
 
-/// The columns of a [`StoredLetter`], with evidence and error as given.
+/// The payload that tells which values are masked, where the kind of a letter `l`
+/// masks any; empty if it is too large to be read for each letter of a list.
+macro_rules! masking_payload {
+    () => {
+        "(SELECT CASE WHEN octet_length(p.payload) <= 65536 THEN p.payload ELSE '' END \
+          FROM jobs p JOIN kinds h ON h.kind = p.kind \
+          WHERE p.id = l.job_id AND h.overrides LIKE '%\"masked_fields\"%')"
+    };
+}
+pub(crate) use masking_payload;
+
+/// The columns of a [`StoredLetter`], with evidence and error as given, and what
+/// tells which values are masked.
 macro_rules! letter_columns {
-    ($evidence:expr, $error:expr) => {
+    ($evidence:expr, $error:expr, $masking:expr) => {
         format_args!(
             "l.id, l.job_id, l.kind, l.source, l.tenant, l.route, l.reason_code, l.failure_reason, l.field, \
              {} AS evidence, {} AS error, l.category, l.http_status, l.error_code, l.group_key, l.status, l.version, \
              l.dead_lettered_at, l.resolution, l.resolved_by, l.resolved_at, l.note, l.taken_by, l.taken_until, \
-             (SELECT overrides FROM kinds k WHERE k.kind = l.kind) AS overrides",
-            $evidence, $error
+             (SELECT overrides FROM kinds k WHERE k.kind = l.kind) AS overrides, {} AS masking",
+            $evidence, $error, $masking
         )
     };
 }
@@ -64,7 +77,9 @@ macro_rules! letter_columns {
 pub fn page<DB: Dialect>(filter: &LetterFilter, now: DateTime<Utc>) -> QueryBuilder<DB> {
     let mut query = QueryBuilder::new("SELECT ");
     let cut = |column| format!("substr({column}, 1, {LISTED_CHARACTERS})");
-    query.push(letter_columns!(cut("l.evidence"), cut("l.error"))).push(" FROM dead_letters l WHERE ");
+    query
+        .push(letter_columns!(cut("l.evidence"), cut("l.error"), masking_payload!()))
+        .push(" FROM dead_letters l WHERE ");
     push_conditions(&mut query, filter, now);
     query.push(" ORDER BY l.id DESC LIMIT ");
     DB::push_number(&mut query, i64::from(filter.limit) + 1);
@@ -99,7 +114,7 @@ pub fn export_batch<DB: Dialect>(filter: &LetterFilter, now: DateTime<Utc>) -> Q
     DB::push_number(&mut query, i64::from(filter.limit));
     query
         .push("), sized AS (SELECT id, sum(bytes) OVER (ORDER BY id DESC) - bytes AS bytes_before FROM batch) SELECT ");
-    query.push(letter_columns!("l.evidence", "l.error"));
+    query.push(letter_columns!("l.evidence", "l.error", "CAST(NULL AS text)"));
     query.push(
         ", l.envelope, j.payload, j.payload_ref, j.upstream_handoffs
          FROM sized JOIN dead_letters l ON l.id = sized.id JOIN jobs j ON j.id = l.job_id WHERE sized.bytes_before < ",
@@ -125,12 +140,23 @@ impl StoredExport {
     /// one, and never by the file.
     pub fn exported(self, as_of: DateTime<Utc>) -> Tried<ExportedLetter> {
         let hidden = self.letter.policy()?.masked_fields;
-        Ok(ExportedLetter {
+        let payload = json(self.payload);
+        let cover = Cover::of(payload.as_ref(), &hidden);
+        let mut exported = ExportedLetter {
             letter: self.letter.letter(as_of)?,
             payload_ref: self.payload_ref,
-            payload: json(self.payload).map(|payload| masked(&payload, &hidden).payload),
+            payload: payload.map(|payload| masked(&payload, &hidden).payload),
             upstream_handoffs: json(self.upstream_handoffs),
             envelope: json(self.envelope),
-        })
+        };
+        for text in [&mut exported.letter.evidence, &mut exported.letter.error, &mut exported.payload_ref] {
+            cover.put_on(text);
+        }
+        if let Some(resolution) = &mut exported.letter.resolution {
+            cover.put_on(&mut resolution.note);
+        }
+        cover.put_on_json(&mut exported.upstream_handoffs);
+        cover.put_on_json(&mut exported.envelope);
+        Ok(exported)
     }
 }

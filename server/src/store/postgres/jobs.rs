@@ -11,6 +11,15 @@ use sqlx::{PgPool, QueryBuilder};
 /// Most attempts that a page shows, the newest of them.
 const ATTEMPTS_SHOWN: i64 = 1_000;
 
+/// What tells which masked values an error in a list must not show.
+macro_rules! masking_columns {
+    () => {
+        "CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN k.overrides END AS overrides, \
+         CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN \
+           CASE WHEN octet_length(j.payload) <= 65536 THEN j.payload ELSE '' END END AS masking"
+    };
+}
+
 /// The columns of a [`StoredJob`].
 macro_rules! job_columns {
     () => {
@@ -34,6 +43,8 @@ pub(super) async fn list_jobs(pool: &PgPool, filter: &JobFilter) -> Tried<JobPag
     let mut query = QueryBuilder::new(concat!(
         "SELECT ",
         job_columns!(),
+        ", ",
+        masking_columns!(),
         " FROM jobs j JOIN kinds k ON k.kind = j.kind LEFT JOIN dead_letters l ON l.job_id = j.id WHERE true"
     ));
     if let Some(kind) = &filter.kind {
@@ -64,7 +75,7 @@ pub(super) async fn find_job(pool: &PgPool, id: JobId) -> Tried<Option<JobDetail
         job_columns!(),
         ", j.payload, j.payload_ref, j.payload_sha256, j.received_at, j.upstream_handoffs, j.run_at, j.anchor_at, \
          j.unique_key, j.trace_id, j.canary_reason_code IS NOT NULL AS is_canary, j.replay_of, \
-         j.reason, r.result, r.evidence, r.\"values\" AS field_values, r.source_text \
+         j.reason, r.result, r.evidence, r.\"values\" AS field_values, r.source_text, r.envelope \
          FROM jobs j JOIN kinds k ON k.kind = j.kind LEFT JOIN results r ON r.job_id = j.id \
          LEFT JOIN dead_letters l ON l.job_id = j.id WHERE j.id = $1"
     ))

@@ -4,7 +4,7 @@ use super::history::find_history;
 use super::jobs::read;
 use super::{PostgresStore, Transaction, act};
 use crate::store::fault::Tried;
-use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart};
+use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart, masking_payload};
 use crate::store::letter_rows::{StoredLetter, StoredLetterDetail};
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::letter::{DeadLetter, DeadLetterDetail, LetterPage};
@@ -23,12 +23,12 @@ use sqlx::{PgPool, Postgres, QueryBuilder};
 macro_rules! letter_columns {
     ($error:literal) => {
         concat!(
-            "d.id, d.job_id, d.kind, d.source, d.tenant, d.route, d.reason_code, d.failure_reason, d.field, ",
-            "d.evidence, ",
+            "l.id, l.job_id, l.kind, l.source, l.tenant, l.route, l.reason_code, l.failure_reason, l.field, ",
+            "l.evidence, ",
             $error,
-            " AS error, d.category, d.http_status, d.error_code, d.group_key, d.status, d.version, ",
-            "d.dead_lettered_at, d.resolution, d.resolved_by, d.resolved_at, d.note, ",
-            "d.taken_by, d.taken_until, (SELECT overrides FROM kinds k WHERE k.kind = d.kind) AS overrides"
+            " AS error, l.category, l.http_status, l.error_code, l.group_key, l.status, l.version, ",
+            "l.dead_lettered_at, l.resolution, l.resolved_by, l.resolved_at, l.note, ",
+            "l.taken_by, l.taken_until, (SELECT overrides FROM kinds k WHERE k.kind = l.kind) AS overrides"
         )
     };
 }
@@ -105,9 +105,9 @@ async fn find_letter(pool: &PgPool, id: DeadLetterId) -> Tried<Option<DeadLetter
     let (mut tx, as_of) = read(pool).await?;
     let row: Option<StoredLetterDetail> = sqlx::query_as(concat!(
         "SELECT ",
-        letter_columns!("d.error"),
-        ", d.envelope, j.payload, j.payload_ref, j.upstream_handoffs \
-         FROM dead_letters d JOIN jobs j ON j.id = d.job_id WHERE d.id = $1"
+        letter_columns!("l.error"),
+        ", l.envelope, j.payload, j.payload_ref, j.upstream_handoffs, j.trace_id \
+         FROM dead_letters l JOIN jobs j ON j.id = l.job_id WHERE l.id = $1"
     ))
     .bind(id.0)
     .fetch_optional(&mut *tx)
@@ -127,11 +127,16 @@ pub(super) async fn find(
     id: DeadLetterId,
     now: DateTime<Utc>,
 ) -> Tried<Option<(DeadLetter, LetterPolicy)>> {
-    let row: Option<StoredLetter> =
-        sqlx::query_as(concat!("SELECT ", letter_columns!("d.error"), " FROM dead_letters d WHERE d.id = $1"))
-            .bind(id.0)
-            .fetch_optional(&mut **tx)
-            .await?;
+    let row: Option<StoredLetter> = sqlx::query_as(concat!(
+        "SELECT ",
+        letter_columns!("l.error"),
+        ", ",
+        masking_payload!(),
+        " AS masking FROM dead_letters l WHERE l.id = $1"
+    ))
+    .bind(id.0)
+    .fetch_optional(&mut **tx)
+    .await?;
     let Some(row) = row else { return Ok(None) };
     let policy = row.policy()?;
     Ok(Some((row.letter(now)?, policy)))

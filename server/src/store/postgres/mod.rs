@@ -7,6 +7,8 @@
 //! writes a row that all workers share, and nothing notifies.
 
 mod act;
+#[path = "../artifacts.rs"]
+mod artifacts;
 mod audit;
 #[path = "../bulk.rs"]
 mod bulk;

@@ -4,9 +4,11 @@ use super::PostgresStore;
 use super::audit::audit;
 use crate::store::audit::Entry;
 use crate::store::fault::Tried;
+use app::error::StoreError;
 use app::model::name::Name;
 use app::model::people::Actor;
-use app::model::policy::{Change, KindPolicy, Policy, merged};
+use app::model::policy::{Change, KindPolicy, Overrides, Policy, merged};
+use app::model::policy_edit::{PolicyEdit, check_seen};
 use app::store::{PolicyStore, Stored};
 use async_trait::async_trait;
 use sqlx::PgPool;
@@ -22,7 +24,11 @@ impl PolicyStore for PostgresStore {
     }
 
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy> {
-        self.pages_answer(change_policy(&self.pages, kind.as_str(), change, actor)).await
+        self.pages_answer(change_policy(&self.pages, kind.as_str(), change, None, actor)).await
+    }
+
+    async fn edit_policy(&self, kind: &Name, edit: &PolicyEdit, actor: &Actor) -> Stored<KindPolicy> {
+        self.pages_answer(change_policy(&self.pages, kind.as_str(), &edit.change, Some(edit), actor)).await
     }
 }
 
@@ -41,19 +47,32 @@ async fn find_policy(pool: &PgPool, kind: &str) -> Tried<Option<KindPolicy>> {
     overrides.map(|overrides| Ok(Policy::shown(kind, &serde_json::from_str(&overrides)?))).transpose()
 }
 
-async fn change_policy(pool: &PgPool, kind: &str, change: &Change, actor: &Actor) -> Tried<KindPolicy> {
+/// An edit is of what somebody saw: it makes no kind, and overwrites nothing else.
+async fn change_policy(
+    pool: &PgPool,
+    kind: &str,
+    change: &Change,
+    edit: Option<&PolicyEdit>,
+    actor: &Actor,
+) -> Tried<KindPolicy> {
     let mut tx = super::begin(pool).await?;
-    sqlx::query("INSERT INTO kinds (kind, created_at) VALUES ($1, clock_timestamp()) ON CONFLICT DO NOTHING")
-        .bind(kind)
-        .execute(&mut *tx)
-        .await?;
+    if edit.is_none() {
+        sqlx::query("INSERT INTO kinds (kind, created_at) VALUES ($1, clock_timestamp()) ON CONFLICT DO NOTHING")
+            .bind(kind)
+            .execute(&mut *tx)
+            .await?;
+    }
     // The weaker lock keeps out other changes, but not jobs that come in meanwhile.
-    let before: String = sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = $1 FOR NO KEY UPDATE")
+    let before: Option<String> = sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = $1 FOR NO KEY UPDATE")
         .bind(kind)
-        .fetch_one(&mut *tx)
+        .fetch_optional(&mut *tx)
         .await?;
+    let before: Overrides = serde_json::from_str(&before.ok_or(StoreError::NotFound("kind"))?)?;
+    if let Some(edit) = edit {
+        check_seen(&before, edit).map_err(StoreError::Conflict)?;
+    }
     let now = super::now(&mut *tx).await?;
-    let overrides = merged(serde_json::from_str(&before)?, change, &actor.name, now);
+    let overrides = merged(before, change, &actor.name, now);
     let policy = Policy::effective(&overrides);
     // Pausing what is paused keeps who paused it first; resuming starts the kind's clock.
     sqlx::query(

@@ -63,7 +63,11 @@ WITH clock AS MATERIALIZED (
                         ORDER BY e.at DESC LIMIT 1) latest
 ), failure_rows AS (
     SELECT a.job_id, a.kind, a.ended_at, a.attempt, k.max_attempts, a.category, a.failure_reason, a.http_status,
-        left(a.error, 2000) AS error, a.next_run_at, d.id AS dead_letter_id
+        left(a.error, 2000) AS error, a.next_run_at, d.id AS dead_letter_id,
+        CASE WHEN k.overrides LIKE '%"masked_fields"%' THEN k.overrides END AS overrides,
+        CASE WHEN k.overrides LIKE '%"masked_fields"%' THEN
+            (SELECT CASE WHEN octet_length(p.payload) <= 65536 THEN p.payload ELSE '' END
+             FROM jobs p WHERE p.id = a.job_id) END AS masking
     FROM (SELECT * FROM attempts WHERE outcome IN ('failed', 'lost') AND NOT is_canary
           ORDER BY ended_at DESC, job_id DESC LIMIT 10) a
     JOIN kinds k ON k.kind = a.kind

@@ -3,7 +3,7 @@
 use super::history::find_history;
 use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
-use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart};
+use crate::store::letter_lists::{self, Dialect, StoredExport, StoredGroup, StoredGroupPart, masking_payload};
 use crate::store::letter_rows::{StoredLetter, StoredLetterDetail};
 use crate::store::time::At;
 use app::model::ids::{DeadLetterId, JobId};
@@ -111,7 +111,7 @@ impl SqliteStore {
         let row: Option<StoredLetterDetail> = sqlx::query_as(concat!(
             "SELECT ",
             letter_columns!("l.error"),
-            ", l.envelope, j.payload, j.payload_ref, j.upstream_handoffs \
+            ", l.envelope, j.payload, j.payload_ref, j.upstream_handoffs, j.trace_id \
              FROM dead_letters l JOIN jobs j ON j.id = l.job_id WHERE l.id = ?1"
         ))
         .bind(id.0)
@@ -130,11 +130,16 @@ impl SqliteStore {
 /// The letter as it is within this transaction, with its kind's settings for letters.
 pub(super) async fn find(tx: &mut Tx, id: DeadLetterId) -> Tried<Option<(DeadLetter, LetterPolicy)>> {
     let now = tx.now;
-    let row: Option<StoredLetter> =
-        sqlx::query_as(concat!("SELECT ", letter_columns!("l.error"), " FROM dead_letters l WHERE l.id = ?1"))
-            .bind(id.0)
-            .fetch_optional(&mut **tx)
-            .await?;
+    let row: Option<StoredLetter> = sqlx::query_as(concat!(
+        "SELECT ",
+        letter_columns!("l.error"),
+        ", ",
+        masking_payload!(),
+        " AS masking FROM dead_letters l WHERE l.id = ?1"
+    ))
+    .bind(id.0)
+    .fetch_optional(&mut **tx)
+    .await?;
     let Some(row) = row else { return Ok(None) };
     let policy = row.policy()?;
     Ok(Some((row.letter(now)?, policy)))

@@ -5,6 +5,8 @@
 //! refused. Reads have connections of their own that cannot write.
 
 mod act;
+#[path = "../artifacts.rs"]
+mod artifacts;
 mod audit;
 #[path = "../bulk.rs"]
 mod bulk;

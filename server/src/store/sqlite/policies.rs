@@ -5,9 +5,11 @@ use super::audit::audit;
 use crate::store::audit::Entry;
 use crate::store::fault::Tried;
 use crate::store::time::At;
+use app::error::StoreError;
 use app::model::name::Name;
 use app::model::people::Actor;
-use app::model::policy::{Change, KindPolicy, Policy, merged};
+use app::model::policy::{Change, KindPolicy, Overrides, Policy, merged};
+use app::model::policy_edit::{PolicyEdit, check_seen};
 use app::store::{PolicyStore, Stored};
 use async_trait::async_trait;
 
@@ -22,7 +24,11 @@ impl PolicyStore for SqliteStore {
     }
 
     async fn change_policy(&self, kind: &Name, change: &Change, actor: &Actor) -> Stored<KindPolicy> {
-        Ok(self.write_policy(kind.as_str(), change, actor).await?)
+        Ok(self.write_policy(kind.as_str(), change, None, actor).await?)
+    }
+
+    async fn edit_policy(&self, kind: &Name, edit: &PolicyEdit, actor: &Actor) -> Stored<KindPolicy> {
+        Ok(self.write_policy(kind.as_str(), &edit.change, Some(edit), actor).await?)
     }
 }
 
@@ -41,17 +47,32 @@ impl SqliteStore {
         overrides.map(|overrides| Ok(Policy::shown(kind, &serde_json::from_str(&overrides)?))).transpose()
     }
 
-    async fn write_policy(&self, kind: &str, change: &Change, actor: &Actor) -> Tried<KindPolicy> {
+    /// An edit is of what somebody saw: it makes no kind, and overwrites nothing else.
+    async fn write_policy(
+        &self,
+        kind: &str,
+        change: &Change,
+        edit: Option<&PolicyEdit>,
+        actor: &Actor,
+    ) -> Tried<KindPolicy> {
         let mut tx = self.write().await?;
         let now = At(tx.now);
-        sqlx::query("INSERT INTO kinds (kind, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+        if edit.is_none() {
+            sqlx::query("INSERT INTO kinds (kind, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+                .bind(kind)
+                .bind(now)
+                .execute(&mut *tx)
+                .await?;
+        }
+        let before: Option<String> = sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = ?1")
             .bind(kind)
-            .bind(now)
-            .execute(&mut *tx)
+            .fetch_optional(&mut *tx)
             .await?;
-        let before: String =
-            sqlx::query_scalar("SELECT overrides FROM kinds WHERE kind = ?1").bind(kind).fetch_one(&mut *tx).await?;
-        let overrides = merged(serde_json::from_str(&before)?, change, &actor.name, tx.now);
+        let before: Overrides = serde_json::from_str(&before.ok_or(StoreError::NotFound("kind"))?)?;
+        if let Some(edit) = edit {
+            check_seen(&before, edit).map_err(StoreError::Conflict)?;
+        }
+        let overrides = merged(before, change, &actor.name, tx.now);
         let policy = Policy::effective(&overrides);
         // Pausing what is paused keeps who paused it first; resuming starts the kind's clock.
         sqlx::query(

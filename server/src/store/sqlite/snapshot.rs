@@ -153,7 +153,11 @@ async fn find_last_success(tx: &mut Tx) -> Tried<Option<At>> {
 async fn list_failures(tx: &mut Tx) -> Tried<Vec<StoredFailure>> {
     Ok(sqlx::query_as(
         "SELECT a.job_id, a.kind, a.ended_at, a.attempt, k.max_attempts, a.category, a.failure_reason, a.http_status,
-           substr(a.error, 1, 2000) AS error, a.next_run_at, l.id AS dead_letter_id
+           substr(a.error, 1, 2000) AS error, a.next_run_at, l.id AS dead_letter_id,
+           CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN k.overrides END AS overrides,
+           CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN
+             (SELECT CASE WHEN octet_length(p.payload) <= 65536 THEN p.payload ELSE '' END
+              FROM jobs p WHERE p.id = a.job_id) END AS masking
          FROM (SELECT * FROM attempts WHERE outcome IN ('failed', 'lost') AND is_canary = 0
                ORDER BY ended_at DESC, job_id DESC LIMIT 10) a
          JOIN kinds k ON k.kind = a.kind

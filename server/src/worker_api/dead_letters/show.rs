@@ -6,8 +6,8 @@ use crate::worker_api::error::{Answer, ApiError};
 use crate::worker_api::masking::{REVEAL, mask, reveals};
 use crate::worker_api::path::Segment;
 use crate::worker_api::query::Query;
+use app::model::cover::mask_letter;
 use app::model::letter::DeadLetterDetail;
-use app::model::mask::mask_payload;
 use app::model::people::Scope;
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -23,7 +23,8 @@ pub(in crate::worker_api) async fn show_dead_letter(
     let query = Query::parse(query.as_deref(), &[REVEAL])?;
     let shows_all = reveals(&caller, &query)?;
     let mut detail = state.store.find_letter(id).await?.ok_or(ApiError::NotFound("dead letter"))?;
-    let of = (format!("dead_letter {id}"), detail.letter.kind.as_str());
-    mask(&state, caller, shows_all, of, &mut detail.payload, mask_payload).await?;
+    let kind = detail.letter.kind.clone();
+    let of = (format!("dead_letter {id}"), kind.as_str());
+    mask(&state, caller, shows_all, of, &mut detail, mask_letter).await?;
     Ok(Json(detail))
 }
