@@ -11,6 +11,7 @@ use crate::components::state_mark::{of_follow_up, state};
 use crate::model::FieldError;
 use crate::model::follow_up::{FollowUp, FollowUpCursor, FollowUpFilter, FollowUpPage, FollowUpShare};
 use crate::model::people::{Role, Viewer};
+use crate::model::text::visible_lines;
 use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 
@@ -99,7 +100,7 @@ fn row(
             <p class="meta">
                 "done by "{name(one.done_by.as_deref().unwrap_or_default())}" "{since(at, now)}", was due "{one.due.to_string()}
             </p>
-            {one.done_note.as_deref().map(|note| folded(note, "note"))}
+            {one.done_note.as_deref().map(|note| view! { <q>{visible_lines(note).into_owned()}</q> })}
         }
     });
     let id = one.id.to_string();
@@ -107,7 +108,7 @@ fn row(
     let form = (!is_done && one.may_be_done_by(viewer)).then(|| {
         let (label, typed) = (format!("Note on follow-up {id}, may stay empty"), typed.unwrap_or_default().to_owned());
         view! {
-            <form method="post" action=FOLLOW_UPS class="pause">
+            <form method="post" action=FOLLOW_UPS class="pause done">
                 <input type="hidden" name="id" value=id.clone() />
                 <input type="hidden" name="next" value=here.to_owned() />
                 <input name="note" maxlength="2000" placeholder="Note (may stay empty)" aria-label=label value=typed />
@@ -123,8 +124,8 @@ fn row(
                 <a href=link::letter(one.dead_letter_id)>{format!("letter {}", one.dead_letter_id)}</a>" · "{name(&one.kind)}
             </p>
             {folded_text(&one.text)}
-            {done}
             <p class="meta">"left by "{name(&one.by)}" "{since(one.at, now)}</p>
+            {done}
             {form}
         </li>
     }

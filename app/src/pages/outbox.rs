@@ -67,7 +67,6 @@ pub(super) fn contents(found: &NoticePage, filter: &NoticeFilter, may_see: bool,
                             <th scope="col">"Made"</th>
                             <th scope="col">"Tries"</th>
                             <th scope="col">"Next try, or sent"</th>
-                            <th scope="col">"Last error"</th>
                         </tr>
                     </thead>
                     <tbody>{rows}</tbody>
@@ -146,8 +145,7 @@ fn row(notice: &OutboxNotice, now: DateTime<Utc>, may_see: bool) -> impl IntoVie
             <td><a href=link::letter(notice.dead_letter_id)>{format!("letter {}", notice.dead_letter_id)}</a></td>
             <td data-label="made">{since(notice.at, now)}</td>
             <td class=tries_class data-label="tries">{notice.tries}</td>
-            <td>{when(notice, now)}</td>
-            <td class="says">{error.map(short)}</td>
+            <td class="says">{when(notice, now)}{error.map(short)}</td>
         </tr>
     }
 }

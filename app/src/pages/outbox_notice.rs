@@ -7,7 +7,6 @@ use crate::components::json_text::MASKED;
 use crate::components::link::{self, OUTBOX};
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
-use crate::components::recovery_form::note;
 use crate::components::state_mark::{of_notice, state};
 use crate::error::AppError;
 use crate::model::ids::NoticeId;
@@ -93,6 +92,7 @@ fn forms(notice: &OutboxNotice, now: DateTime<Utc>, may_act: bool, sends: bool, 
         return view! { <p class="hint">"Sending it needs the role reviewer."</p> }.into_any();
     }
     let path = link::notice(notice.id);
+    let typed = posted.and_then(|posted| posted.get("note")).unwrap_or_default().to_owned();
     let hurry = (sends && notice.can_be_hurried(now)).then(|| {
         view! {
             <form method="post" action=path.clone() class="stack">
@@ -104,9 +104,9 @@ fn forms(notice: &OutboxNotice, now: DateTime<Utc>, may_act: bool, sends: bool, 
     view! {
         {hurry}
         <form method="post" action=path class="stack">
-            {note(posted.and_then(|posted| posted.get("note")), false)}
+            <label>"Note (may stay empty)"<input name="note" maxlength="2000" value=typed /></label>
             <button name="action" value="sent">"Mark as sent by hand"</button>
-            <small>"It is not sent by the webhook any more. The audit keeps that it was you."</small>
+            <small>{sends.then_some("The webhook does not get it any more. ")}"The audit keeps that it was you."</small>
         </form>
     }
     .into_any()

@@ -3,7 +3,7 @@
 
 use crate::support::TestDatabase;
 use crate::support::calls::{act_on, actor, fail, job, person};
-use crate::support::receiver::{Receiver, Reply, SECRET, status};
+use crate::support::receiver::{Got, Receiver, Reply, SECRET, status};
 use app::error::StoreError;
 use app::model::delivery::TryOutcome;
 use app::model::ids::NoticeId;
@@ -112,7 +112,14 @@ async fn a_receiver_that_fails_gets_it_again_under_the_same_key(db: Arc<TestData
     assert_eq!(deliver_to(&db, &receiver).await, 1);
     assert_eq!(found(&db, id).await.state(), NoticeState::Sent);
     let [first, second] = receiver.got().try_into().expect("two requests");
-    assert_eq!((first.header("idempotency-key"), &first.body), (second.header("idempotency-key"), &second.body));
+    assert_eq!(first.header("idempotency-key"), second.header("idempotency-key"));
+    // The test made the notice older, so that one time differs.
+    let body = |got: &Got| {
+        let mut body: Value = serde_json::from_str(&got.body).unwrap();
+        body["made_at"] = Value::Null;
+        body
+    };
+    assert_eq!(body(&first), body(&second));
     assert!(first.header("idempotency-key").len() > 30, "no other database makes the same");
 }
 
@@ -210,7 +217,8 @@ async fn a_private_receiver_is_refused_unless_it_is_allowed(db: Arc<TestDatabase
 
 async fn hostile_text_arrives_as_it_is(db: Arc<TestDatabase>) {
     let receiver = Receiver::answering([]).await;
-    for text in ["</script><img src=x>\"'", "\u{202e}gnp.\u{2028}\u{7f}", "a\\u0000b %0d%0a {}", "😀\u{200b}é𝒳"] {
+    for text in ["</script><img src=x>\"'", "\u{202e}gn\u{2028}p.\u{7f}x", "a\\u0000b %0d%0a {}", "😀\u{200b}é𝒳"]
+    {
         let recipient = text.replace(char::is_control, "");
         let id = notice_to(&db, &recipient, text).await;
         assert_eq!(deliver_to(&db, &receiver).await, 1);
