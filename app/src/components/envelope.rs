@@ -57,7 +57,8 @@ pub fn envelope(json: &RawJson, known: &Known, path: &str, show_all: bool) -> An
     .into_any()
 }
 
-fn body(part: Part, tree: &JsonTree, path: &str, show_all: bool) -> AnyView {
+/// What a part holds: facts one by one, or JSON where they are many.
+pub fn body(part: Part, tree: &JsonTree, path: &str, show_all: bool) -> AnyView {
     let leaves = tree.leaves(MOST_FACTS + 1);
     if leaves.len() > MOST_FACTS || matches!(part, Part::Calls | Part::Other) {
         return text_block(&indented(&tree.to_json()), path, show_all).into_any();

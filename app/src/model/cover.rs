@@ -181,8 +181,8 @@ impl Cover {
     }
 }
 
-/// How many bytes at the end of the text are the beginning of the value: what a
-/// cut left of it. Only at the end of a text that looks cut is there any harm.
+/// How many bytes at the end of the text are the beginning of the value: what is
+/// left of it where a list cut the text.
 fn beginning_at_end(text: &str, value: &str) -> Option<usize> {
     let longest = value.len().min(text.len()).min(MAX_TAIL);
     (MIN_CHARACTERS..longest).rev().find(|&bytes| {

@@ -39,8 +39,8 @@ impl FromStr for TraceUrl {
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(rule("must hold no password, which everybody would see"));
         }
-        let host = before.split_once("://").map_or("", |(_, rest)| rest);
-        if !host.contains(['/', '?', '#']) {
+        let behind_scheme = before.split_once("://").map_or("", |(_, rest)| rest);
+        if behind_scheme.find(['/', '?', '#']).is_none_or(|end| end == 0) {
             return Err(rule("must have {trace_id} behind the host"));
         }
         if template.contains(char::is_whitespace) || template.contains(['"', '<', '>', '\\']) {

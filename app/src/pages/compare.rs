@@ -4,6 +4,7 @@
 use super::dead_letters::reason;
 use super::frame::{Loaded, Section, page};
 use crate::api::{Access, PageError, Request};
+use crate::components::envelope::body;
 use crate::components::json_text::{MASKED, indented};
 use crate::components::link;
 use crate::components::moment::date_and_time;
@@ -70,7 +71,7 @@ async fn load(access: Access, request: Request) -> Loaded {
     };
     let (before, after) = (find(&access, left, "left").await?, find(&access, right, "right").await?);
     let found = match (&before.envelope, &after.envelope) {
-        (Some(before), Some(after)) => Some((compare(before, after), texts(&access, before, after).await?)),
+        (Some(before), Some(after)) => Some((before, compare(before, after), texts(&access, before, after).await?)),
         _ => None,
     };
     let contents = match &found {
@@ -78,7 +79,7 @@ async fn load(access: Access, request: Request) -> Loaded {
             <p class="notice odd">"Nothing to compare: one side has no envelope. Its worker sent none, or died before it could."</p>
         }
         .into_any(),
-        Some((parts, texts)) => contents(parts, texts, access.viewer.may(Role::Reviewer)),
+        Some((before, parts, texts)) => contents(before, parts, texts, access.viewer.may(Role::Reviewer)),
     };
     Ok(view! {
         <div class="sides"><section>{before.head}</section><section>{after.head}</section></div>
@@ -164,7 +165,7 @@ async fn texts(access: &Access, before: &Envelope, after: &Envelope) -> Result<V
     Ok(found)
 }
 
-fn contents(parts: &[PartDifference], texts: &[Texts], may_see: bool) -> AnyView {
+fn contents(left: &Envelope, parts: &[PartDifference], texts: &[Texts], may_see: bool) -> AnyView {
     let titles = |is_same: bool| {
         let of = parts.iter().filter(|one| one.changes.is_empty() == is_same).map(|one| one.part.title());
         of.collect::<Vec<_>>().join(", ")
@@ -175,10 +176,20 @@ fn contents(parts: &[PartDifference], texts: &[Texts], may_see: bool) -> AnyView
         ("", _) => "The envelopes are the same.".to_owned(),
         _ => format!("Different: {changed}."),
     };
-    let same = (!same.is_empty()).then(|| view! { <p class="hint">"The same: "{same}"."</p> });
     if !may_see {
+        let same = (!same.is_empty()).then(|| view! { <p class="hint">"The same: "{same}"."</p> });
         return view! { <p class="lead">{verdict}</p>{same}<p class="hint">{MASKED}</p> }.into_any();
     }
+    let same = (!same.is_empty()).then(|| {
+        let parts = parts.iter().filter(|one| one.changes.is_empty());
+        let bodies = parts
+            .filter_map(|one| {
+                let tree = left.part(one.part)?;
+                Some(view! { <h2>{one.part.title()}</h2>{body(one.part, &tree, "/compare", true)} })
+            })
+            .collect_view();
+        view! { <details class="part"><summary>"The same: "{same}"."</summary>{bodies}</details> }
+    });
     let details = parts
         .iter()
         .filter(|one| !one.changes.is_empty())
@@ -256,7 +267,7 @@ mod tests {
 
     fn shown(left: &str, right: &str, may_see: bool) -> String {
         let read = |json: &str| Envelope::of(&RawJson::stored(json.to_owned()));
-        markup(contents(&compare(&read(left), &read(right)), &[], may_see))
+        markup(contents(&read(left), &compare(&read(left), &read(right)), &[], may_see))
     }
 
     #[test]

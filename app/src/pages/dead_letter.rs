@@ -105,9 +105,10 @@ fn compared_with(letter: &DeadLetter, group: &[DeadLetterId]) -> Option<impl Int
     let this = format!("letter:{}", letter.id);
     let links = group
         .iter()
-        .map(|id| {
+        .enumerate()
+        .map(|(at, id)| {
             let href = link::compare(&this, &format!("letter:{id}"));
-            view! { " "<a href=href>{format!("letter {id}")}</a> }
+            view! { {(at > 0).then_some(",")}" "<a href=href>{format!("letter {id}")}</a> }
         })
         .collect_view();
     (!group.is_empty()).then(|| view! { <p class="meta">"Compare with"{links}" of the same group"</p> })

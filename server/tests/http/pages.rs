@@ -96,7 +96,7 @@ async fn every_answer_that_is_no_page_stands_in_the_frame(db: Arc<TestDatabase>)
         (Method::GET, "/jobs?before=x", "", 422, "must be the id of a job"),
         (Method::GET, "/dead-letters?status=opened", "", 422, "must be one of unresolved, open, taken, resolved, all"),
         (Method::GET, "/audit?before=x", "", 422, "must be the number of an entry"),
-        (Method::POST, &actions, "action=explode&version=1", 422, "form was incomplete"),
+        (Method::POST, &actions, "action=explode&version=1", 422, "action must be one of approve_and_replay"),
         (Method::POST, &actions, huge.as_str(), 413, "larger than the server takes"),
     ] {
         let told = format!("{method} {path}");
