@@ -3,7 +3,7 @@
 
 use crate::store::fault::{Fault, Tried};
 use crate::store::promises::{StoredFollowUp, StoredNotice};
-use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, narrow, replay_mode};
+use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, replay_mode};
 use crate::store::time::At;
 use app::model::cover::Cover;
 use app::model::ids::{DeadLetterId, JobId};
