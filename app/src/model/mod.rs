@@ -4,6 +4,7 @@
 //! the pages and the tests all use the very same rule.
 
 pub mod age;
+pub mod alerting;
 pub mod audit;
 pub mod bulk;
 pub mod classify;
@@ -29,6 +30,7 @@ pub mod quote;
 pub mod reading;
 pub mod recovery;
 pub mod retry;
+pub mod stats;
 pub mod text;
 pub mod verdict;
 pub mod workflow;
