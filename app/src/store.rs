@@ -9,6 +9,7 @@
 use crate::error::StoreError;
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
+use crate::model::evidence::counts::{EvidenceCount, EvidenceCountQuery};
 use crate::model::ids::{BulkId, DeadLetterId, JobId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
@@ -85,6 +86,10 @@ pub trait PanelStore {
     /// `processed` repeats in each row, and a day (and source) without any
     /// parked job has one row whose `reason_code` is `None`.
     async fn count_park_rate(&self, query: &ParkRateQuery) -> Stored<Vec<ParkCount>>;
+
+    /// What evidence checks looked at and missed, by day, kind, field, rule and
+    /// tenant; at most 10,000 rows.
+    async fn count_evidence(&self, query: &EvidenceCountQuery) -> Stored<Vec<EvidenceCount>>;
 }
 
 /// What people do with dead letters.

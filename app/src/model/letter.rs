@@ -2,6 +2,7 @@
 
 use super::classify::Category;
 use super::customer_notice::CustomerNotice;
+use super::evidence::Miss;
 use super::ids::{DeadLetterId, JobId};
 use super::job::{Attempt, RawJson, ReplayMode};
 use super::recovery::{RecoveryAction, RecoveryOption};
@@ -246,6 +247,8 @@ pub struct DeadLetterDetail {
     pub upstream_handoffs: Option<RawJson>,
     /// The decision context.
     pub envelope: Option<RawJson>,
+    /// Which evidence checks parked it, the one that named its code first.
+    pub misses: Vec<Miss>,
     /// The parked job's attempts.
     #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,

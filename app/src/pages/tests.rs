@@ -66,6 +66,7 @@ fn detail(letter: DeadLetter) -> DeadLetterDetail {
             r#"[{"agent":"pdf-splitter","version":"1.4.2","note":"pages_emitted=1 of 2"}]"#.to_owned(),
         )),
         envelope: Some(RawJson::stored(r#"{"model":{"id":"m"},"secret":"DE8937"}"#.to_owned())),
+        misses: Vec::new(),
         attempt_history: Vec::new(),
         replays: Vec::new(),
         decisions: Vec::new(),

@@ -2,7 +2,9 @@
 //! them. Nothing here runs a query.
 
 use crate::store::fault::{Fault, Tried};
-use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, narrow, replay_mode};
+use crate::store::rows::{
+    StoredAttempt, attempt_history, category, http_status, job_state, json, misses, narrow, replay_mode,
+};
 use crate::store::time::{At, time};
 use app::model::customer_notice::CustomerNotice;
 use app::model::ids::{DeadLetterId, JobId};
@@ -115,6 +117,7 @@ pub struct StoredLetterDetail {
     pub(super) payload_ref: Option<String>,
     pub(super) upstream_handoffs: Option<String>,
     pub(super) envelope: Option<String>,
+    pub(super) misses: Option<String>,
 }
 
 /// What was made from a letter, and what people did to it.
@@ -141,6 +144,7 @@ impl StoredLetterDetail {
             payload_ref: self.payload_ref,
             upstream_handoffs: json(self.upstream_handoffs),
             envelope: json(self.envelope),
+            misses: misses(self.misses)?,
             attempt_history: attempt_history(history.attempts)?,
             replays: history.replays.into_iter().map(StoredReplay::replay).collect::<Tried<_>>()?,
             decisions: history.decisions.into_iter().map(StoredDecision::decision).collect::<Tried<_>>()?,

@@ -9,6 +9,7 @@ mod client;
 
 mod access;
 mod bad_input;
+mod evidence;
 mod export;
 mod faults;
 mod jobs;
@@ -26,9 +27,10 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 13] = [
+    let topics: [fn() -> Vec<Trial>; 14] = [
         access::trials,
         bad_input::trials,
+        evidence::trials,
         export::trials,
         faults::trials,
         jobs::trials,

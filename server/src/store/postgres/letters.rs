@@ -106,7 +106,7 @@ async fn find_letter(pool: &PgPool, id: DeadLetterId) -> Tried<Option<DeadLetter
     let row: Option<StoredLetterDetail> = sqlx::query_as(concat!(
         "SELECT ",
         letter_columns!("d.error"),
-        ", d.envelope, j.payload, j.payload_ref, j.upstream_handoffs \
+        ", d.envelope, d.misses, j.payload, j.payload_ref, j.upstream_handoffs \
          FROM dead_letters d JOIN jobs j ON j.id = d.job_id WHERE d.id = $1"
     ))
     .bind(id.0)

@@ -14,6 +14,7 @@ mod claim;
 mod duties;
 mod ending;
 mod enqueue;
+mod evidence;
 mod finish;
 mod history;
 mod jobs;

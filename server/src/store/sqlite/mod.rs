@@ -11,6 +11,7 @@ mod bulk;
 mod claim;
 mod duties;
 mod enqueue;
+mod evidence;
 mod finish;
 mod history;
 mod jobs;
