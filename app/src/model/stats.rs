@@ -110,7 +110,8 @@ pub fn beta_binomial_tail(x: i64, n: i64, baseline: Share) -> f64 {
 }
 
 /// How likely at least `x` hits are among `drawn` of `total` things of which
-/// `hits` are hits, when chance alone draws: Fisher's one-sided test.
+/// `hits` are hits, when chance alone draws: Fisher's one-sided test, for at most
+/// 100,000 things.
 pub fn hypergeometric_tail(x: i64, drawn: i64, hits: i64, total: i64) -> f64 {
     let total = total.clamp(0, MAX_TERMS);
     let (drawn, hits) = (drawn.clamp(0, total), hits.clamp(0, total));

@@ -229,7 +229,7 @@ fn counted(n: i64) -> String {
     let digits = n.unsigned_abs().to_string();
     let mut written = String::from(if n < 0 { "-" } else { "" });
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             written.push(',');
         }
         written.push(digit);

@@ -10,7 +10,7 @@ pub(super) fn judge(sent: &Sent<'_>) -> Result<(), Fault> {
         return Err(Fault::new(Code::Unreadable, "the routing number is not nine digits"));
     }
     let sum: u32 = digits.iter().zip([3, 7, 1].into_iter().cycle()).map(|(digit, weight)| digit * weight).sum();
-    if sum == 0 || sum % 10 != 0 {
+    if sum == 0 || !sum.is_multiple_of(10) {
         return Err(Fault::new(Code::Unreadable, "the checksum of the routing number does not hold"));
     }
     Ok(())
