@@ -11,6 +11,7 @@ use crate::model::artifact::{Artifact, ArtifactHash};
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
 use crate::model::delivery::TryOutcome;
+use crate::model::evidence::counts::{EvidenceCount, EvidenceCountQuery};
 use crate::model::follow_up::{FollowUp, FollowUpFilter, FollowUpPage};
 use crate::model::ids::{BulkId, DeadLetterId, FollowUpId, JobId, NoticeId, TokenId, UserId};
 use crate::model::job::{
@@ -90,6 +91,10 @@ pub trait PanelStore {
     /// `processed` repeats in each row, and a day (and source) without any
     /// parked job has one row whose `reason_code` is `None`.
     async fn count_park_rate(&self, query: &ParkRateQuery) -> Stored<Vec<ParkCount>>;
+
+    /// What evidence checks looked at and missed, by day, kind, field, rule and
+    /// tenant; at most 10,000 rows.
+    async fn count_evidence(&self, query: &EvidenceCountQuery) -> Stored<Vec<EvidenceCount>>;
 }
 
 /// What people do with dead letters.

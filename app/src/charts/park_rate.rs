@@ -1,7 +1,8 @@
 //! Park rate by reason code: one stacked bar per day, with the day's Wilson
 //! interval as a whisker over it.
 
-use crate::model::park_rate::{ParkRateRow, wilson};
+use crate::model::park_rate::ParkRateRow;
+use crate::model::stats::wilson;
 use crate::model::text::visible;
 use charming::Chart;
 use charming::component::{Axis, Grid};

@@ -2,6 +2,7 @@
 //! and the pages.
 
 use super::classify::Category;
+use super::evidence::Miss;
 use super::ids::{DeadLetterId, JobId};
 use super::letter::Route;
 use super::name::Name;
@@ -476,7 +477,7 @@ pub struct JobDetail {
     pub reason: Option<String>,
     /// What came out.
     pub result: Option<RawJson>,
-    /// Field → quote, as sent; not checked.
+    /// Field → quote, as sent.
     pub evidence: Option<RawJson>,
     /// Field → value, as sent.
     pub values: Option<RawJson>,
@@ -484,6 +485,8 @@ pub struct JobDetail {
     pub source_text: Option<String>,
     /// The decision context of what it said.
     pub envelope: Option<RawJson>,
+    /// What evidence checks that are still shadows would have parked it for.
+    pub shadow_misses: Vec<Miss>,
     /// Its attempts, oldest first.
     #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,

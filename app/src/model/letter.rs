@@ -1,6 +1,7 @@
 //! Dead letters: what was parked, why, and what became of it.
 
 use super::classify::Category;
+use super::evidence::Miss;
 use super::follow_up::FollowUp;
 use super::ids::{DeadLetterId, JobId};
 use super::job::{Attempt, RawJson, ReplayMode};
@@ -200,6 +201,8 @@ pub struct DeadLetterDetail {
     pub envelope: Option<RawJson>,
     /// The trace that the job was enqueued with.
     pub trace_id: Option<String>,
+    /// Which evidence checks parked it, the one that named its code first.
+    pub misses: Vec<Miss>,
     /// The parked job's attempts.
     #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,

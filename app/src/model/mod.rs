@@ -4,6 +4,7 @@
 //! the pages and the tests all use the very same rule.
 
 pub mod age;
+pub mod alerting;
 pub mod artifact;
 pub mod audit;
 pub mod bulk;
@@ -13,10 +14,12 @@ pub mod cover;
 pub mod customer_notice;
 pub mod delivery;
 pub mod envelope;
+pub mod evidence;
 pub mod field_edits;
 pub mod fingerprint;
 pub mod follow_up;
 pub mod forecast;
+pub mod hints;
 pub mod ids;
 pub mod job;
 pub mod json_tree;
@@ -36,6 +39,7 @@ pub mod quote;
 pub mod reading;
 pub mod recovery;
 pub mod retry;
+pub mod stats;
 pub mod text;
 pub mod trace_url;
 pub mod verdict;

@@ -1,27 +1,9 @@
 //! Park rate: parked / processed, with its interval. Exceptions, replays and
 //! canaries are in neither number.
 
+use super::stats::wilson;
 use chrono::NaiveDate;
 use serde::Serialize;
-
-/// 97.5 % point of the standard normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
-
-/// Wilson's 95 % interval for `parked` out of `processed`; the whole of [0, 1]
-/// when nothing was processed.
-pub fn wilson(parked: i64, processed: i64) -> (f64, f64) {
-    if processed <= 0 {
-        return (0.0, 1.0);
-    }
-    let n = processed as f64;
-    let p = parked as f64 / n;
-    let z2 = Z * Z;
-    let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
-    let half = Z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
-    let low = if parked == 0 { 0.0 } else { (centre - half).clamp(0.0, 1.0) };
-    let high = if parked == processed { 1.0 } else { (centre + half).clamp(0.0, 1.0) };
-    (low, high)
-}
 
 /// Which figures to count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -89,28 +71,5 @@ impl From<ParkCount> for ParkRateRow {
             low,
             high,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wilson_reference_values() {
-        for (x, n, low, high) in [
-            (0, 10, 0.0, 0.277_532_8),
-            (0, 75, 0.0, 0.048_723_8),
-            (0, 300, 0.0, 0.012_643_0),
-            (1, 10, 0.017_876_2, 0.404_150_0),
-            (3, 100, 0.010_254_5, 0.084_519_4),
-            (12, 100, 0.069_994_1, 0.198_121_0),
-            (40, 1_000, 0.029_511_0, 0.054_009_6),
-            (75, 75, 0.951_276_2, 1.0),
-        ] {
-            let (l, h) = wilson(x, n);
-            assert!((l - low).abs() < 5e-7 && (h - high).abs() < 5e-7, "{x}/{n}: {l} {h}");
-        }
-        assert_eq!(wilson(0, 0), (0.0, 1.0));
     }
 }

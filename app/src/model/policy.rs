@@ -3,6 +3,7 @@
 //! A setting that is not listed here does not exist: a change that names it is
 //! refused, never stored and ignored.
 
+use super::evidence::{EvidenceRule, setting};
 use super::letter_policy::LetterPolicy;
 use super::{FieldError, customer_notice, mask, workflow};
 use chrono::{DateTime, Utc};
@@ -91,6 +92,8 @@ pub struct Policy {
     pub paused: bool,
     /// The closed set of reason codes.
     pub reason_codes: Vec<String>,
+    /// What is held against the source text when a worker says *done*.
+    pub evidence_checks: Vec<EvidenceRule>,
     /// Payload fields that are shown only when a reviewer reveals them: dotted
     /// paths, as [`mask`] reads them.
     pub masked_fields: Vec<String>,
@@ -115,13 +118,14 @@ impl Default for Policy {
             may_refuse: true,
             paused: false,
             reason_codes: DEFAULT_REASON_CODES.map(str::to_owned).to_vec(),
+            evidence_checks: Vec::new(),
             masked_fields: Vec::new(),
         }
     }
 }
 
 /// Names of all settings, in the order they are shown.
-pub const SETTINGS: [&str; 20] = [
+pub const SETTINGS: [&str; 21] = [
     "lease_seconds",
     "max_attempt_seconds",
     "max_attempts",
@@ -138,6 +142,7 @@ pub const SETTINGS: [&str; 20] = [
     "may_refuse",
     "paused",
     "reason_codes",
+    "evidence_checks",
     "workflow",
     "notice_templates",
     "recipient_fields",
@@ -280,6 +285,7 @@ fn checked(name: &str, value: &Value) -> Result<Value, FieldError> {
         "jitter" => one_of(name, value, &["full", "none", "equal", "additive"]),
         "on_cutoff" => one_of(name, value, &["dead_letter", "drop"]),
         "reason_codes" => codes(name, value),
+        "evidence_checks" => setting::checked(name, value),
         "workflow" => workflow::checked(name, value),
         "notice_templates" => customer_notice::checked_templates(name, value),
         "recipient_fields" => customer_notice::checked_recipient_fields(name, value),
@@ -370,6 +376,7 @@ mod tests {
             (json!({"paused": "yes"}), "paused"),
             (json!({"reason_codes": []}), "reason_codes"),
             (json!({"reason_codes": ["A", "A"]}), "reason_codes"),
+            (json!({"evidence_checks": [{"field": "a", "rule": "b"}]}), "evidence_checks[0].rule"),
             (json!({"masked_fields": ["a..b"]}), "masked_fields"),
             (json!({"masked_fields": ["a", "a"]}), "masked_fields"),
             (json!({"masked_fields": "a"}), "masked_fields"),

@@ -13,6 +13,7 @@ use crate::components::reveal::reveal;
 use crate::components::state_mark::{job_word, of_job, state};
 use crate::error::AppError;
 use crate::model::envelope::Envelope;
+use crate::model::evidence::Miss;
 use crate::model::ids::JobId;
 use crate::model::job::{JobDetail, RawJson};
 use crate::model::mask::mask_job;
@@ -37,6 +38,7 @@ async fn load(access: Access, request: Request) -> Loaded {
         {facts(&job)}
         <h2>"Attempts"</h2>
         {attempts(&job.attempt_history, job.as_of, None)}
+        {shadow_misses(&job.shadow_misses)}
         {reveal(&link::job(id), &hidden, &access.viewer)}
         {carried(&job, may_see, show_all)}
         {context(&job, may_see, show_all, &known)}
@@ -107,28 +109,46 @@ fn context(job: &JobDetail, may_see: bool, show_all: bool, known: &Known) -> imp
     view! { {trace(job_trace, known.trace_url.as_ref())}{parts} }
 }
 
+/// What checks that do not park anything yet would have parked it for.
+fn shadow_misses(misses: &[Miss]) -> Option<impl IntoView + use<>> {
+    let rows = misses
+        .iter()
+        .map(|miss| {
+            view! {
+                <li>{name(&miss.field)}": "{said(&miss.said)}" ("{name(&miss.rule)}", "{name(&miss.reason_code)}")"</li>
+            }
+        })
+        .collect_view();
+    (!misses.is_empty()).then(|| {
+        view! {
+            <h2>"Evidence"<small>" checks in shadow: these would have parked it"</small></h2>
+            <ul class="facts">{rows}</ul>
+        }
+    })
+}
+
 /// Input and output, word for word; masked as a whole for those who may not see it.
 fn carried(job: &JobDetail, may_see: bool, show_all: bool) -> impl IntoView + use<> {
     let path = link::job(job.summary.id);
     let json = |value: &Option<RawJson>| value.as_ref().map(|json| json.as_str().to_owned());
     let parts = [
-        ("Payload", None, json(&job.payload)),
-        ("Upstream handoffs", None, json(&job.upstream_handoffs)),
-        ("Result", None, json(&job.result)),
-        ("Evidence", Some("not checked"), json(&job.evidence)),
-        ("Values", Some("not checked"), json(&job.values)),
-        ("Source text", None, job.source_text.clone()),
+        ("Payload", json(&job.payload)),
+        ("Upstream handoffs", json(&job.upstream_handoffs)),
+        ("Result", json(&job.result)),
+        ("Evidence", json(&job.evidence)),
+        ("Values", json(&job.values)),
+        ("Source text", job.source_text.clone()),
     ];
     parts
         .into_iter()
-        .filter_map(|(title, remark, text)| {
+        .filter_map(|(title, text)| {
             let text = text?;
             let body = if may_see {
                 text_block(&text, &path, show_all).into_any()
             } else {
                 view! { <p class="hint">{MASKED}</p> }.into_any()
             };
-            Some(view! { <h2>{title}{remark.map(|remark| view! { " "<small>{remark}</small> })}</h2>{body} })
+            Some(view! { <h2>{title}</h2>{body} })
         })
         .collect_view()
 }

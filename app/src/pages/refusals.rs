@@ -9,8 +9,9 @@ use crate::components::link::{self, with_query};
 use crate::components::name::name;
 use crate::model::FieldError;
 use crate::model::letter_filter::LetterFilter;
-use crate::model::park_rate::{ParkRateQuery, ParkRateRow, wilson};
+use crate::model::park_rate::{ParkRateQuery, ParkRateRow};
 use crate::model::people::Role;
+use crate::model::stats::wilson;
 use chrono::{Days, NaiveDate};
 use leptos::prelude::*;
 

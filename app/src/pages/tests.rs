@@ -71,6 +71,7 @@ fn detail(letter: DeadLetter) -> DeadLetterDetail {
         )),
         envelope: Some(RawJson::stored(r#"{"model":{"id":"m"},"secret":"DE8937"}"#.to_owned())),
         trace_id: None,
+        misses: Vec::new(),
         attempt_history: Vec::new(),
         replays: Vec::new(),
         decisions: Vec::new(),

@@ -3,7 +3,7 @@
 
 use crate::store::fault::{Fault, Tried};
 use crate::store::promises::{StoredFollowUp, StoredNotice};
-use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, replay_mode};
+use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, job_state, json, misses, replay_mode};
 use crate::store::time::At;
 use app::model::cover::Cover;
 use app::model::ids::{DeadLetterId, JobId};
@@ -132,6 +132,7 @@ pub struct StoredLetterDetail {
     pub(super) upstream_handoffs: Option<String>,
     pub(super) envelope: Option<String>,
     pub(super) trace_id: Option<String>,
+    pub(super) misses: Option<String>,
 }
 
 /// What was made from a letter, and what people did to it.
@@ -159,6 +160,7 @@ impl StoredLetterDetail {
             upstream_handoffs: json(self.upstream_handoffs),
             envelope: json(self.envelope),
             trace_id: self.trace_id,
+            misses: misses(self.misses)?,
             attempt_history: attempt_history(history.attempts)?,
             replays: history.replays.into_iter().map(StoredReplay::replay).collect::<Tried<_>>()?,
             decisions: history.decisions.into_iter().map(StoredDecision::decision).collect::<Tried<_>>()?,

@@ -39,6 +39,7 @@ pub(crate) const EVERY_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM kinds) OR EXI
      OR EXISTS (SELECT 1 FROM setup_secret) OR EXISTS (SELECT 1 FROM audit) OR EXISTS (SELECT 1 FROM decisions) \
      OR EXISTS (SELECT 1 FROM notices) OR EXISTS (SELECT 1 FROM follow_ups) OR EXISTS (SELECT 1 FROM artifacts) \
      OR EXISTS (SELECT 1 FROM bulks) OR EXISTS (SELECT 1 FROM bulk_items) \
+     OR EXISTS (SELECT 1 FROM evidence_counts) \
      OR EXISTS (SELECT 1 FROM audit_head) OR EXISTS (SELECT 1 FROM set_up_links)";
 
 /// What to do when there is no database of ours at the URL.

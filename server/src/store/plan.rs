@@ -5,9 +5,10 @@
 
 use app::model::FieldError;
 use app::model::classify::{Category, WORKER_LOST, classify};
+use app::model::evidence::{Checked, Claimed, check, quote_of};
 use app::model::fingerprint::{FINGERPRINT_VERSION, fingerprint_text};
 use app::model::ids::DeadLetterId;
-use app::model::job::{AttemptEnd, AttemptOutcome, Ended, FailReport, JobState, RawJson, RefuseReport};
+use app::model::job::{AttemptEnd, AttemptOutcome, DoneReport, Ended, FailReport, JobState, RawJson, RefuseReport};
 use app::model::letter::Route;
 use app::model::policy::Policy;
 use app::model::retry::{AfterFailure, FailedAttempt, StoppedBy, after_failure, retry_after_seconds};
@@ -20,6 +21,10 @@ use sha2::{Digest, Sha256};
 pub struct Running<'a> {
     /// Its kind.
     pub kind: &'a str,
+    /// For whom it is.
+    pub tenant: Option<&'a str>,
+    /// When its input was received, or enqueued if nobody said.
+    pub received_at: DateTime<Utc>,
     /// Number of the attempt that ends.
     pub attempt: u32,
     /// Where the cutoff counts from.
@@ -49,7 +54,7 @@ pub struct AttemptRow {
     pub error_code: Option<String>,
     /// Error text.
     pub error: Option<String>,
-    /// Reason code of a refusal.
+    /// Reason code of a refusal or a failed evidence check.
     pub reason_code: Option<String>,
     /// When the job runs again because of it.
     pub next_run_at: Option<DateTime<Utc>>,
@@ -62,7 +67,7 @@ pub struct AttemptRow {
 pub struct NewLetter {
     /// How the job got here.
     pub route: Route,
-    /// Reason code of a refusal.
+    /// Reason code of a refusal or a failed evidence check.
     pub reason_code: Option<String>,
     /// Failure reason of an exception.
     pub failure_reason: Option<String>,
@@ -100,6 +105,8 @@ pub struct EndPlan {
     /// Outcome word of the row in `endings`, when the job ended:
     /// done, refused, evidence_failed, exception or dropped.
     pub ending: Option<&'static str>,
+    /// What the kind's evidence checks said of a *done*.
+    pub checked: Checked,
 }
 
 impl EndPlan {
@@ -127,13 +134,7 @@ impl EndPlan {
 /// A reason code outside the kind's closed set.
 pub fn plan_end(job: &Running<'_>, end: &AttemptEnd) -> Result<EndPlan, FieldError> {
     match end {
-        AttemptEnd::Done(report) => Ok(EndPlan {
-            state: JobState::Done,
-            run_at: None,
-            attempt: AttemptRow { cost_micro_usd: report.cost_micro_usd, ..ended(AttemptOutcome::Done) },
-            letter: None,
-            ending: Some("done"),
-        }),
+        AttemptEnd::Done(report) => Ok(plan_done(job, report)),
         AttemptEnd::Refuse(report) => plan_refusal(job, report),
         AttemptEnd::Fail(report) => Ok(plan_failure(job, report)),
     }
@@ -163,6 +164,46 @@ pub fn plan_lost(job: &Running<'_>, lost_before: u32) -> EndPlan {
     after(job, attempt, None, after_failure(job.policy, failed, job.chance))
 }
 
+/// A *done* counts only if its evidence holds; else the job is parked for the
+/// first check that missed.
+fn plan_done(job: &Running<'_>, report: &DoneReport) -> EndPlan {
+    let claimed = Claimed {
+        evidence: report.evidence.as_ref(),
+        values: report.values.as_ref(),
+        source_text: report.source_text.as_deref(),
+        received_at: job.received_at,
+    };
+    let policy = job.policy;
+    let checked = check(&policy.evidence_checks, &claimed, job.tenant, &policy.reason_codes);
+    let cost_micro_usd = report.cost_micro_usd;
+    let Some(first) = checked.misses.first() else {
+        let attempt = AttemptRow { cost_micro_usd, ..ended(AttemptOutcome::Done) };
+        return EndPlan { checked, ..end_as(JobState::Done, attempt, "done") };
+    };
+    let reason_code = Some(first.reason_code.clone());
+    let attempt =
+        AttemptRow { reason_code: reason_code.clone(), cost_micro_usd, ..ended(AttemptOutcome::EvidenceFailed) };
+    // Nobody has to look at a canary that was stopped, by whomever.
+    if job.is_canary {
+        return EndPlan { checked, ..end_as(JobState::Done, attempt, "evidence_failed") };
+    }
+    let quote = quote_of(report.evidence.as_ref(), &first.field);
+    let mut letter = NewLetter {
+        reason_code,
+        field: Some(first.field.clone()),
+        evidence: Some(quote.map_or_else(|| "NOT FOUND".to_owned(), |quote| cut(&quote, MAX_ERROR_BYTES).to_owned())),
+        envelope: report.envelope.clone(),
+        ..letter_of(Route::FailedEvidenceCheck, &attempt)
+    };
+    letter.group_key = group_key(job.kind, &letter);
+    EndPlan { letter: Some(letter), checked, ..end_as(JobState::Dead, attempt, "evidence_failed") }
+}
+
+/// An end without letter and checks.
+fn end_as(state: JobState, attempt: AttemptRow, ending: &'static str) -> EndPlan {
+    EndPlan { state, run_at: None, attempt, letter: None, ending: Some(ending), checked: Checked::default() }
+}
+
 fn plan_refusal(job: &Running<'_>, report: &RefuseReport) -> Result<EndPlan, FieldError> {
     let codes = &job.policy.reason_codes;
     if !codes.contains(&report.reason_code) {
@@ -175,7 +216,7 @@ fn plan_refusal(job: &Running<'_>, report: &RefuseReport) -> Result<EndPlan, Fie
     };
     // A canary is there to be refused: no person has to look at it.
     if job.is_canary {
-        return Ok(EndPlan { state: JobState::Done, run_at: None, attempt, letter: None, ending: Some("refused") });
+        return Ok(end_as(JobState::Done, attempt, "refused"));
     }
     let mut letter = NewLetter {
         reason_code: Some(report.reason_code.clone()),
@@ -185,7 +226,7 @@ fn plan_refusal(job: &Running<'_>, report: &RefuseReport) -> Result<EndPlan, Fie
         ..letter_of(Route::RefusedByAgent, &attempt)
     };
     letter.group_key = group_key(job.kind, &letter);
-    Ok(EndPlan { state: JobState::Dead, run_at: None, attempt, letter: Some(letter), ending: Some("refused") })
+    Ok(EndPlan { letter: Some(letter), ..end_as(JobState::Dead, attempt, "refused") })
 }
 
 fn plan_failure(job: &Running<'_>, report: &FailReport) -> EndPlan {
@@ -214,17 +255,18 @@ fn after(job: &Running<'_>, mut attempt: AttemptRow, envelope: Option<RawJson>, 
     match next {
         AfterFailure::Retry { run_at } => {
             attempt.next_run_at = Some(run_at);
-            EndPlan { state: JobState::Waiting, run_at: Some(run_at), attempt, letter: None, ending: None }
+            let (letter, ending, checked) = (None, None, Checked::default());
+            EndPlan { state: JobState::Waiting, run_at: Some(run_at), attempt, letter, ending, checked }
         }
         AfterFailure::Drop(rule) => {
             say_what_stopped(&mut attempt, rule, job.policy);
-            EndPlan { state: JobState::Dropped, run_at: None, attempt, letter: None, ending: Some("dropped") }
+            end_as(JobState::Dropped, attempt, "dropped")
         }
         AfterFailure::Park(rule) => {
             say_what_stopped(&mut attempt, rule, job.policy);
             let mut letter = NewLetter { envelope, ..letter_of(Route::Exception, &attempt) };
             letter.group_key = group_key(job.kind, &letter);
-            EndPlan { state: JobState::Dead, run_at: None, attempt, letter: Some(letter), ending: Some("exception") }
+            EndPlan { letter: Some(letter), ..end_as(JobState::Dead, attempt, "exception") }
         }
     }
 }
@@ -289,6 +331,8 @@ mod tests {
     fn running(policy: &Policy, attempt: u32) -> Running<'_> {
         Running {
             kind: "k",
+            tenant: None,
+            received_at: DateTime::UNIX_EPOCH,
             attempt,
             anchor_at: DateTime::UNIX_EPOCH,
             is_canary: false,

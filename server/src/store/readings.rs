@@ -1,8 +1,10 @@
 //! Rows of a snapshot as both databases return them, and what they mean.
 //! Nothing here runs a query.
 
+use crate::store::fault::{Fault, Tried};
 use crate::store::rows::{category, cover_of, http_status, narrow};
 use crate::store::time::{At, time};
+use app::model::evidence::counts::EvidenceCount;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::park_rate::ParkCount;
 use app::model::reading::{Failure, FullClaim, KindSnapshot, Pause, RecentAttempts, Tick, WorkerSeen};
@@ -224,5 +226,32 @@ impl StoredParkCount {
             processed: self.processed,
             parked: self.parked,
         }
+    }
+}
+
+/// What one evidence check did on one day, as a row.
+#[derive(Debug, FromRow)]
+pub struct StoredEvidenceCount {
+    pub(super) kind: String,
+    pub(super) tenant: Option<String>,
+    pub(super) field: String,
+    pub(super) rule: String,
+    pub(super) day: String,
+    pub(super) checked: i64,
+    pub(super) missed: i64,
+}
+
+impl StoredEvidenceCount {
+    /// The count.
+    pub fn count(self) -> Tried<EvidenceCount> {
+        Ok(EvidenceCount {
+            day: self.day.parse().map_err(|_| Fault::corrupt("day", &self.day))?,
+            kind: self.kind,
+            tenant: self.tenant,
+            field: self.field,
+            rule: self.rule,
+            checked: self.checked,
+            missed: self.missed,
+        })
     }
 }

@@ -8,6 +8,7 @@ use crate::store::time::{At, time};
 use app::model::audit::AuditEntry;
 use app::model::classify::Category;
 use app::model::cover::Cover;
+use app::model::evidence::Miss;
 use app::model::ids::{DeadLetterId, JobId, TokenId, UserId};
 use app::model::job::{Attempt, AttemptOutcome, JobDetail, JobState, JobSummary, RawJson, ReplayMode};
 use app::model::letter_policy::LetterPolicy;
@@ -93,6 +94,7 @@ pub struct StoredJobDetail {
     pub(super) field_values: Option<String>,
     pub(super) source_text: Option<String>,
     pub(super) envelope: Option<String>,
+    pub(super) shadow_misses: Option<String>,
 }
 
 impl StoredJobDetail {
@@ -117,10 +119,21 @@ impl StoredJobDetail {
             values: json(self.field_values),
             source_text: self.source_text,
             envelope: json(self.envelope),
+            shadow_misses: misses(self.shadow_misses)?,
             attempt_history: attempt_history(attempts)?,
             as_of,
         })
     }
+}
+
+/// What evidence checks found, as it is kept; `None` for nothing.
+pub(super) fn misses(stored: Option<String>) -> Tried<Vec<Miss>> {
+    Ok(stored.map(|text| serde_json::from_str(&text)).transpose()?.unwrap_or_default())
+}
+
+/// How what evidence checks found is kept.
+pub(super) fn kept_misses(misses: &[Miss]) -> Tried<Option<String>> {
+    Ok(if misses.is_empty() { None } else { Some(serde_json::to_string(misses)?) })
 }
 
 /// One attempt.

@@ -15,6 +15,7 @@ mod caller;
 mod checked;
 pub mod dead_letters;
 pub mod error;
+pub mod evidence_checks;
 pub mod export;
 pub mod health;
 pub mod jobs;
@@ -64,6 +65,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::get("/api/v1/policies", policies::list::list_policies),
         Endpoint::put("/api/v1/policies/{*kind}", policies::change::change_policy),
         Endpoint::get("/api/v1/park-rate", park_rate::count_park_rate),
+        Endpoint::get("/api/v1/evidence-checks", evidence_checks::count_evidence),
         Endpoint::get("/verdict", verdict::show_verdict),
         Endpoint::get("/healthz", health::show_health),
         Endpoint::get("/readyz", health::show_readiness),

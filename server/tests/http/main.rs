@@ -11,6 +11,7 @@ mod access;
 mod artifacts;
 mod bad_input;
 mod bulk;
+mod evidence;
 mod export;
 mod faults;
 mod jobs;
@@ -31,11 +32,12 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 18] = [
+    let topics: [fn() -> Vec<Trial>; 19] = [
         access::trials,
         artifacts::trials,
         bad_input::trials,
         bulk::trials,
+        evidence::trials,
         export::trials,
         faults::trials,
         jobs::trials,

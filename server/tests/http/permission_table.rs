@@ -215,6 +215,7 @@ fn calls() -> Vec<Row> {
             422,
         ),
         call(get.clone(), "/api/v1/park-rate", "/api/v1/park-rate", none(), Scope::Read, 200),
+        call(get.clone(), "/api/v1/evidence-checks", "/api/v1/evidence-checks", none(), Scope::Read, 200),
         Row {
             method: get,
             route: "/verdict",

@@ -6,6 +6,7 @@ use crate::support::recount::shown;
 use crate::support::{Backend, HeldWriters, SideDoor, TestDatabase};
 use app::error::StoreError;
 use app::model::audit::AuditFilter;
+use app::model::evidence::counts::EvidenceCountQuery;
 use app::model::ids::JobId;
 use app::model::job::JobFilter;
 use app::model::letter_filter::LetterFilter;
@@ -214,6 +215,7 @@ async fn each_answer(db: &TestDatabase, lease: (JobId, i64)) -> Vec<Result<(), S
         store.list_letters(&LetterFilter { limit: 5, ..LetterFilter::default() }).await.map(drop),
         store.list_policies().await.map(drop),
         store.count_park_rate(&ParkRateQuery::default()).await.map(drop),
+        store.count_evidence(&EvidenceCountQuery::default()).await.map(drop),
         store.list_audit(&AuditFilter { limit: 5, ..AuditFilter::default() }).await.map(drop),
         store.find_token("x").await.map(drop),
         store.find_user("x").await.map(drop),

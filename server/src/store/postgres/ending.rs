@@ -1,9 +1,10 @@
 //! An attempt ends: what the plan says is written, whoever ended it.
 
-use super::Transaction;
+use super::{Transaction, evidence};
 use crate::store::fault::Tried;
 use crate::store::plan::{EndPlan, NewLetter, Running, plan_lost};
-use crate::store::rows::narrow;
+use crate::store::rows::{kept_misses, narrow};
+use app::model::evidence::Miss;
 use app::model::ids::DeadLetterId;
 use app::model::job::{DoneReport, JobState};
 use app::model::policy::{Overrides, Policy};
@@ -21,6 +22,7 @@ pub(super) struct LockedJob {
     pub(super) due_at: Option<DateTime<Utc>>,
     pub(super) claimed_at: Option<DateTime<Utc>>,
     pub(super) anchor_at: DateTime<Utc>,
+    pub(super) received_at: DateTime<Utc>,
     pub(super) worker: String,
     pub(super) is_canary: bool,
     pub(super) overrides: String,
@@ -41,6 +43,8 @@ impl LockedJob {
     pub(super) fn running<'a>(&'a self, policy: &'a Policy) -> Running<'a> {
         Running {
             kind: &self.kind,
+            tenant: self.tenant.as_deref(),
+            received_at: self.received_at,
             attempt: narrow(self.attempts),
             anchor_at: self.anchor_at,
             is_canary: self.is_canary,
@@ -76,8 +80,9 @@ pub(super) async fn write_end(
              WHERE id = $1 RETURNING id, kind, source, tenant, verdict, reason, canary_reason_code, replay_mode \
          ) INSERT INTO endings (job_id, kind, source, tenant, at, outcome, reason_code, verdict, reason, is_canary, \
              is_replay) \
-         SELECT id, kind, source, tenant, $3, $19, $20, verdict, reason, canary_reason_code IS NOT NULL, \
-             replay_mode IS NOT NULL FROM job WHERE $19::text IS NOT NULL",
+         SELECT id, kind, source, tenant, $3, $19, $20, CASE WHEN $19 = 'done' THEN verdict END, \
+             CASE WHEN $19 = 'done' THEN reason END, canary_reason_code IS NOT NULL, replay_mode IS NOT NULL \
+         FROM job WHERE $19::text IS NOT NULL",
     )
     .bind(job.id)
     .bind(job.attempts)
@@ -101,30 +106,24 @@ pub(super) async fn write_end(
     .bind(reason_code)
     .execute(&mut **tx)
     .await?;
-    if let Some(report) = done {
-        write_result(tx, job.id, report).await?;
+    let checked = &plan.checked;
+    if let Some(report) = done.filter(|report| report.says_more() || !checked.shadow_misses.is_empty()) {
+        write_result(tx, job.id, report, &checked.shadow_misses).await?;
     }
-    match &plan.letter {
-        Some(letter) => Ok(Some(write_letter(tx, job, letter).await?)),
-        None => Ok(None),
+    let letter = match &plan.letter {
+        Some(letter) => Some(write_letter(tx, job, letter, &checked.misses).await?),
+        None => None,
+    };
+    if !checked.outcomes.is_empty() {
+        evidence::count(tx, job, &checked.outcomes).await?;
     }
+    Ok(letter)
 }
 
-async fn write_result(tx: &mut Transaction, job_id: i64, report: &DoneReport) -> Tried<()> {
-    let says_more = report.result.is_some()
-        || report.evidence.is_some()
-        || report.values.is_some()
-        || report.source_text.is_some()
-        || report.envelope.is_some()
-        || report.value_minor.is_some()
-        || report.currency.is_some()
-        || report.shadow.is_some();
-    if !says_more {
-        return Ok(());
-    }
+async fn write_result(tx: &mut Transaction, job_id: i64, report: &DoneReport, shadow_misses: &[Miss]) -> Tried<()> {
     sqlx::query(
         "INSERT INTO results (job_id, result, evidence, \"values\", source_text, envelope, value_minor, currency, \
-             shadow) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+             shadow, shadow_misses) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(job_id)
     .bind(report.result.as_ref().map(|json| json.as_str()))
@@ -135,17 +134,23 @@ async fn write_result(tx: &mut Transaction, job_id: i64, report: &DoneReport) ->
     .bind(report.value_minor)
     .bind(&report.currency)
     .bind(report.shadow.as_ref().map(|json| json.as_str()))
+    .bind(kept_misses(shadow_misses)?)
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-async fn write_letter(tx: &mut Transaction, job: &LockedJob, letter: &NewLetter) -> Tried<DeadLetterId> {
+async fn write_letter(
+    tx: &mut Transaction,
+    job: &LockedJob,
+    letter: &NewLetter,
+    misses: &[Miss],
+) -> Tried<DeadLetterId> {
     let id = sqlx::query_scalar(
         "INSERT INTO dead_letters (job_id, kind, source, tenant, route, reason_code, failure_reason, field, evidence, \
              error, category, http_status, error_code, envelope, group_key, fingerprint_version, dead_lettered_at, \
-             is_canary) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id",
+             is_canary, misses) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id",
     )
     .bind(job.id)
     .bind(&job.kind)
@@ -165,6 +170,7 @@ async fn write_letter(tx: &mut Transaction, job: &LockedJob, letter: &NewLetter)
     .bind(i64::from(letter.fingerprint_version))
     .bind(job.now)
     .bind(job.is_canary)
+    .bind(kept_misses(misses)?)
     .fetch_one(&mut **tx)
     .await?;
     Ok(DeadLetterId(id))
@@ -176,6 +182,7 @@ pub(super) async fn park_exhausted(tx: &mut Transaction, limit: u32) -> Tried<u6
     let jobs: Vec<LockedJob> = sqlx::query_as(
         "WITH locked AS ( \
              SELECT j.id, j.kind, j.source, j.tenant, j.attempts, j.due_at, j.claimed_at, j.anchor_at, \
+                 coalesce(j.received_at, j.enqueued_at) AS received_at, \
                  coalesce(j.worker, '') AS worker, j.canary_reason_code IS NOT NULL AS is_canary, k.overrides \
              FROM jobs j JOIN kinds k ON k.kind = j.kind \
              WHERE j.state = 'in_progress' AND j.due_at <= statement_timestamp() AND j.attempts >= k.max_attempts \
@@ -214,6 +221,8 @@ pub(super) async fn end_lost_attempts(tx: &mut Transaction, jobs: Vec<LostJob>, 
         let policy = Policy::effective(&overrides);
         let running = Running {
             kind: &job.kind,
+            tenant: None,
+            received_at: now,
             attempt: narrow(job.attempt),
             anchor_at: job.anchor_at,
             is_canary: job.is_canary,

@@ -75,6 +75,7 @@ async fn lock_leased(tx: &mut Transaction, id: JobId, lease_token: i64, call: &s
     let job: Option<LockedJob> = sqlx::query_as(
         "WITH locked AS MATERIALIZED ( \
              SELECT j.id, j.kind, j.source, j.tenant, j.attempts, j.due_at, j.claimed_at, j.anchor_at, \
+                 coalesce(j.received_at, j.enqueued_at) AS received_at, \
                  coalesce(j.worker, '') AS worker, j.canary_reason_code IS NOT NULL AS is_canary, k.overrides \
              FROM jobs j JOIN kinds k ON k.kind = j.kind \
              WHERE j.id = $1 AND j.lease_token = $2 AND j.state = 'in_progress' AND j.due_at > statement_timestamp() \

@@ -106,7 +106,7 @@ async fn find_letter(pool: &PgPool, id: DeadLetterId) -> Tried<Option<DeadLetter
     let row: Option<StoredLetterDetail> = sqlx::query_as(concat!(
         "SELECT ",
         letter_columns!("l.error"),
-        ", l.envelope, j.payload, j.payload_ref, j.upstream_handoffs, j.trace_id \
+        ", l.envelope, l.misses, j.payload, j.payload_ref, j.upstream_handoffs, j.trace_id \
          FROM dead_letters l JOIN jobs j ON j.id = l.job_id WHERE l.id = $1"
     ))
     .bind(id.0)

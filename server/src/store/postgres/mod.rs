@@ -16,6 +16,7 @@ mod claim;
 mod duties;
 mod ending;
 mod enqueue;
+mod evidence;
 mod finish;
 #[path = "../follow_ups.rs"]
 mod follow_ups;

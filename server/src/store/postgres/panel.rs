@@ -1,6 +1,7 @@
 //! What pages and monitors read, each in its own file.
 
-use super::{PostgresStore, jobs, park_rate, snapshot};
+use super::{PostgresStore, evidence, jobs, park_rate, snapshot};
+use app::model::evidence::counts::{EvidenceCount, EvidenceCountQuery};
 use app::model::ids::JobId;
 use app::model::job::{JobDetail, JobFilter, JobPage};
 use app::model::park_rate::{ParkCount, ParkRateQuery};
@@ -24,5 +25,9 @@ impl PanelStore for PostgresStore {
 
     async fn count_park_rate(&self, query: &ParkRateQuery) -> Stored<Vec<ParkCount>> {
         self.pages_answer(park_rate::count_park_rate(&self.pages, query)).await
+    }
+
+    async fn count_evidence(&self, query: &EvidenceCountQuery) -> Stored<Vec<EvidenceCount>> {
+        self.pages_answer(evidence::count_evidence(&self.pages, query)).await
     }
 }

@@ -1,12 +1,13 @@
 //! Heartbeats and the end of attempts, under the lease.
 
-use super::{SqliteStore, Tx, claim};
+use super::{SqliteStore, Tx, claim, evidence};
 use crate::store::fault::Tried;
 use crate::store::plan::{AttemptRow, EndPlan, NewLetter, Running, plan_end, plan_lost};
-use crate::store::rows::narrow;
+use crate::store::rows::{kept_misses, narrow};
 use crate::store::time::At;
 use app::error::StoreError;
 use app::model::classify::Category;
+use app::model::evidence::Miss;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::job::{AttemptEnd, DoneReport, Ended, JobState, RawJson};
 use app::model::policy::{MAX_SECONDS, Policy};
@@ -18,6 +19,7 @@ macro_rules! leased_jobs {
     ($rest:literal) => {
         concat!(
             "SELECT j.id, j.kind, j.source, j.tenant, j.state, j.due_at, j.attempts, j.lease_token, j.anchor_at, ",
+            "coalesce(j.received_at, j.enqueued_at) AS received_at, ",
             "j.worker, j.canary_reason_code IS NOT NULL AS is_canary, j.replay_mode IS NOT NULL AS is_replay, ",
             "k.overrides, (SELECT count(*) FROM attempts a WHERE a.job_id = j.id AND a.outcome = 'lost') AS lost_before ",
             "FROM jobs j JOIN kinds k ON k.kind = j.kind ",
@@ -38,6 +40,7 @@ pub(super) struct LeasedJob {
     attempts: i64,
     lease_token: i64,
     anchor_at: At,
+    received_at: At,
     worker: Option<String>,
     is_canary: bool,
     is_replay: bool,
@@ -135,6 +138,8 @@ impl LeasedJob {
     fn running<'a>(&'a self, policy: &'a Policy, now: DateTime<Utc>) -> Running<'a> {
         Running {
             kind: &self.kind,
+            tenant: self.tenant.as_deref(),
+            received_at: self.received_at.0,
             attempt: narrow(self.attempts),
             anchor_at: self.anchor_at.0,
             is_canary: self.is_canary,
@@ -159,13 +164,15 @@ impl LeasedJob {
     ) -> Tried<Option<DeadLetterId>> {
         self.end_attempt(tx, &plan.attempt).await?;
         self.move_on(tx, plan, done).await?;
-        if let Some(report) = done.filter(|report| report.says_more()) {
-            self.insert_result(tx, report).await?;
+        let checked = &plan.checked;
+        if let Some(report) = done.filter(|report| report.says_more() || !checked.shadow_misses.is_empty()) {
+            self.insert_result(tx, report, &checked.shadow_misses).await?;
         }
         let letter = match &plan.letter {
-            Some(letter) => Some(self.insert_letter(tx, letter).await?),
+            Some(letter) => Some(self.insert_letter(tx, letter, &checked.misses).await?),
             None => None,
         };
+        evidence::count(tx, &self.kind, self.tenant.as_deref(), &checked.outcomes).await?;
         if let Some(outcome) = plan.ending {
             self.insert_ending(tx, outcome, plan.attempt.reason_code.as_deref(), done).await?;
         }
@@ -224,11 +231,11 @@ impl LeasedJob {
         Err(StoreError::Internal(format!("job {} moved under the write lock", self.id)).into())
     }
 
-    async fn insert_result(&self, tx: &mut Tx, report: &DoneReport) -> Tried<()> {
+    async fn insert_result(&self, tx: &mut Tx, report: &DoneReport, shadow_misses: &[Miss]) -> Tried<()> {
         sqlx::query(
             "INSERT INTO results (job_id, result, evidence, \"values\", source_text, envelope, value_minor, currency,
-               shadow)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+               shadow, shadow_misses)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )
         .bind(self.id)
         .bind(report.result.as_ref().map(RawJson::as_str))
@@ -239,18 +246,19 @@ impl LeasedJob {
         .bind(report.value_minor)
         .bind(report.currency.as_deref())
         .bind(report.shadow.as_ref().map(RawJson::as_str))
+        .bind(kept_misses(shadow_misses)?)
         .execute(&mut **tx)
         .await?;
         Ok(())
     }
 
-    async fn insert_letter(&self, tx: &mut Tx, letter: &NewLetter) -> Tried<DeadLetterId> {
+    async fn insert_letter(&self, tx: &mut Tx, letter: &NewLetter, misses: &[Miss]) -> Tried<DeadLetterId> {
         let now = At(tx.now);
         let id = sqlx::query_scalar(
             "INSERT INTO dead_letters (job_id, kind, source, tenant, route, reason_code, failure_reason, field,
                evidence, error, category, http_status, error_code, envelope, group_key, fingerprint_version,
-               dead_lettered_at, is_canary)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+               dead_lettered_at, is_canary, misses)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
              RETURNING id",
         )
         .bind(self.id)
@@ -271,6 +279,7 @@ impl LeasedJob {
         .bind(letter.fingerprint_version)
         .bind(now)
         .bind(self.is_canary)
+        .bind(kept_misses(misses)?)
         .fetch_one(&mut **tx)
         .await?;
         Ok(DeadLetterId(id))
@@ -284,6 +293,8 @@ impl LeasedJob {
         done: Option<&DoneReport>,
     ) -> Tried<()> {
         let now = At(tx.now);
+        // What did not hold is no verdict: it must not be counted as one.
+        let done = done.filter(|_| outcome == "done");
         sqlx::query(
             "INSERT INTO endings (job_id, kind, source, tenant, at, outcome, reason_code, verdict, reason, is_canary,
                is_replay)

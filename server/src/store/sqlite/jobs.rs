@@ -66,7 +66,7 @@ impl SqliteStore {
             job_columns!(),
             ", j.payload, j.payload_ref, j.payload_sha256, j.received_at, j.upstream_handoffs, j.run_at, j.anchor_at, \
              j.unique_key, j.trace_id, j.canary_reason_code IS NOT NULL AS is_canary, j.replay_of, \
-             j.reason, r.result, r.evidence, r.\"values\" AS field_values, r.source_text, r.envelope \
+             j.reason, r.result, r.evidence, r.\"values\" AS field_values, r.source_text, r.envelope, r.shadow_misses \
              FROM jobs j JOIN kinds k ON k.kind = j.kind LEFT JOIN results r ON r.job_id = j.id \
              LEFT JOIN dead_letters l ON l.job_id = j.id WHERE j.id = ?1"
         ))

@@ -13,6 +13,7 @@ mod bulk;
 mod claim;
 mod duties;
 mod enqueue;
+mod evidence;
 mod finish;
 #[path = "../follow_ups.rs"]
 mod follow_ups;

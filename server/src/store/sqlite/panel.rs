@@ -1,6 +1,7 @@
 //! What pages and monitors read, each in its own file.
 
 use super::SqliteStore;
+use app::model::evidence::counts::{EvidenceCount, EvidenceCountQuery};
 use app::model::ids::JobId;
 use app::model::job::{JobDetail, JobFilter, JobPage};
 use app::model::park_rate::{ParkCount, ParkRateQuery};
@@ -24,5 +25,9 @@ impl PanelStore for SqliteStore {
 
     async fn count_park_rate(&self, query: &ParkRateQuery) -> Stored<Vec<ParkCount>> {
         Ok(self.read_park_rate(query).await?)
+    }
+
+    async fn count_evidence(&self, query: &EvidenceCountQuery) -> Stored<Vec<EvidenceCount>> {
+        Ok(self.read_evidence_counts(query).await?)
     }
 }
