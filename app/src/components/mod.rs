@@ -17,6 +17,7 @@ pub mod letter_places;
 pub mod letter_rows;
 pub mod link;
 pub mod markup;
+pub mod misses;
 pub mod moment;
 pub mod name;
 pub mod pager;

@@ -10,6 +10,7 @@ use crate::components::handoffs::handoffs;
 use crate::components::json_text::{MASKED, text_block};
 use crate::components::letter_options::{holder, letter_options};
 use crate::components::link;
+use crate::components::misses::misses;
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::preview::folded;
@@ -82,7 +83,7 @@ pub(super) fn contents(detail: &DeadLetterDetail, viewer: &Viewer, show_all: boo
         <div class="columns letter">
             <section>{source(detail, &path, may_see, show_all)}</section>
             <section>
-                {why(letter)}
+                {why(detail)}
                 {compared_with(letter, &beside.group)}
                 {standing(letter)}
                 {holder(letter, viewer, detail.as_of, FormKeys::next)}
@@ -115,7 +116,8 @@ fn compared_with(letter: &DeadLetter, group: &[DeadLetterId]) -> Option<impl Int
 }
 
 /// Why it is here, in one sentence.
-fn why(letter: &DeadLetter) -> impl IntoView + use<> {
+fn why(detail: &DeadLetterDetail) -> impl IntoView + use<> {
+    let letter = &detail.letter;
     let because = match letter.route {
         Route::RefusedByAgent => "the agent said no",
         Route::FailedEvidenceCheck => "the agent said yes, and its evidence did not hold",
@@ -133,6 +135,7 @@ fn why(letter: &DeadLetter) -> impl IntoView + use<> {
             {letter.tenant.as_deref().map(|tenant| view! { " for "{name(tenant)} })}
             ", parked "{date_and_time(letter.dead_lettered_at)}", "<a href=same>"letters like this"</a>
         </p>
+        {(!detail.misses.is_empty()).then(|| misses(&detail.misses))}
     }
 }
 

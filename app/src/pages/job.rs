@@ -7,13 +7,13 @@ use crate::components::attempts::attempts;
 use crate::components::envelope::{Known, envelope, trace};
 use crate::components::json_text::{MASKED, text_block};
 use crate::components::link;
+use crate::components::misses::misses;
 use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::reveal::reveal;
 use crate::components::state_mark::{job_word, of_job, state};
 use crate::error::AppError;
 use crate::model::envelope::Envelope;
-use crate::model::evidence::Miss;
 use crate::model::ids::JobId;
 use crate::model::job::{JobDetail, RawJson};
 use crate::model::mask::mask_job;
@@ -38,7 +38,7 @@ async fn load(access: Access, request: Request) -> Loaded {
         {facts(&job)}
         <h2>"Attempts"</h2>
         {attempts(&job.attempt_history, job.as_of, None)}
-        {shadow_misses(&job.shadow_misses)}
+        {shadow_misses(&job)}
         {reveal(&link::job(id), &hidden, &access.viewer)}
         {carried(&job, may_see, show_all)}
         {context(&job, may_see, show_all, &known)}
@@ -110,19 +110,11 @@ fn context(job: &JobDetail, may_see: bool, show_all: bool, known: &Known) -> imp
 }
 
 /// What checks that do not park anything yet would have parked it for.
-fn shadow_misses(misses: &[Miss]) -> Option<impl IntoView + use<>> {
-    let rows = misses
-        .iter()
-        .map(|miss| {
-            view! {
-                <li>{name(&miss.field)}": "{said(&miss.said)}" ("{name(&miss.rule)}", "{name(&miss.reason_code)}")"</li>
-            }
-        })
-        .collect_view();
-    (!misses.is_empty()).then(|| {
+fn shadow_misses(job: &JobDetail) -> Option<impl IntoView + use<>> {
+    (!job.shadow_misses.is_empty()).then(|| {
         view! {
             <h2>"Evidence"<small>" checks in shadow: these would have parked it"</small></h2>
-            <ul class="facts">{rows}</ul>
+            {misses(&job.shadow_misses)}
         }
     })
 }

@@ -280,6 +280,22 @@ fn a_notice_says_where_it_stands_in_word_and_shape() {
 }
 
 #[test]
+fn a_letter_that_a_check_parked_says_what_the_check_found() {
+    let miss = crate::model::evidence::Miss {
+        rule: "value_in_quote".to_owned(),
+        field: "cur<b>rency".to_owned(),
+        reason_code: "MISSING_REQUIRED_FIELD".to_owned(),
+        said: "the value does not stand in its quote".to_owned(),
+    };
+    let parked = DeadLetterDetail { misses: vec![miss], ..detail(letter("k")) };
+    for role in [Role::OnCall, Role::Reviewer] {
+        let html = markup(dead_letter::contents(&parked, &viewer(role), true, &Beside::default()));
+        assert!(html.contains("the value does not stand in its quote") && html.contains("value_in_quote"), "{html}");
+        assert!(html.contains("cur&lt;b&gt;rency"), "{html}");
+    }
+}
+
+#[test]
 fn buttons_say_what_they_do_and_only_to_those_who_may_press_them() {
     let found = page(vec![letter("k")], LetterTotals { open: 1, ..LetterTotals::default() });
     let html = list(&found, &open(), Role::Reviewer);
