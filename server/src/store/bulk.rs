@@ -294,7 +294,8 @@ async fn steer_once(store: &TheStore, id: BulkId, steer: &Steer, actor: &Actor, 
         return Err(StoreError::Conflict(said).into());
     }
     audit(&mut tx, actor, Entry::bulk(id, bulk.total, steer)).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }
 
 async fn take(store: &TheStore) -> Tried<Option<BulkDetail>> {
@@ -355,7 +356,8 @@ async fn keep(store: &TheStore, id: BulkId, item: &BulkItem) -> Tried<()> {
     .bind(At(now))
     .execute(&mut *tx)
     .await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }
 
 async fn leave_at(store: &TheStore, id: BulkId, leave: &Leave) -> Tried<()> {
@@ -380,5 +382,6 @@ async fn leave_at(store: &TheStore, id: BulkId, leave: &Leave) -> Tried<()> {
     .bind(i64::from(*leave == Leave::TrialOver))
     .execute(&mut *tx)
     .await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }

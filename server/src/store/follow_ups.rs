@@ -114,5 +114,6 @@ async fn finish(store: &TheStore, id: FollowUpId, note: Option<&str>, actor: &Ac
         return Err(follow_up_conflict(&found, now).into());
     }
     audit(&mut tx, actor, Entry::follow_up_done(id, note)).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }

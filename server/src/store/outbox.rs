@@ -141,7 +141,8 @@ async fn mark_sent(store: &TheStore, id: NoticeId, note: Option<&str>, actor: &A
         return Err(why_not(&mut tx, id, now).await?.into());
     }
     audit(&mut tx, actor, Entry::notice_sent(id, note)).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }
 
 async fn hurry(store: &TheStore, id: NoticeId, actor: &Actor) -> Tried<()> {
@@ -159,7 +160,8 @@ async fn hurry(store: &TheStore, id: NoticeId, actor: &Actor) -> Tried<()> {
         return Err(why_not(&mut tx, id, now).await?.into());
     }
     audit(&mut tx, actor, Entry::notice_hurry(id)).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }
 
 async fn why_not(tx: &mut Tx, id: NoticeId, now: DateTime<Utc>) -> Tried<StoreError> {
@@ -232,5 +234,6 @@ async fn keep(store: &TheStore, held: &HeldNotice, outcome: &TryOutcome) -> Trie
     .bind(why.map(|why| preview(&clean(why), MAX_ERROR_CHARACTERS)))
     .execute(&mut *tx)
     .await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }

@@ -7,9 +7,11 @@
 //! writes a row that all workers share, and nothing notifies.
 
 mod act;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../artifacts.rs"]
 mod artifacts;
 mod audit;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../bulk.rs"]
 mod bulk;
 mod claim;
@@ -18,12 +20,14 @@ mod ending;
 mod enqueue;
 mod evidence;
 mod finish;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../follow_ups.rs"]
 mod follow_ups;
 mod history;
 mod jobs;
 mod letters;
 mod open;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../outbox.rs"]
 mod outbox;
 mod panel;
