@@ -95,6 +95,10 @@ impl Cover {
         if spelled != text {
             self.values.push(spelled.to_owned());
         }
+        if !spelled.is_ascii() {
+            self.values.push(in_ascii(spelled, |hex| hex));
+            self.values.push(in_ascii(spelled, |hex| hex.to_uppercase()));
+        }
         self.values.push(text.to_owned());
     }
 
@@ -181,6 +185,22 @@ impl Cover {
     }
 }
 
+/// As JSON writers spell it that keep to ASCII: `J\u00f6rg`.
+fn in_ascii(text: &str, digits: impl Fn(String) -> String) -> String {
+    let mut units = [0; 2];
+    let mut out = String::with_capacity(text.len() * 2);
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii() => out.push(c),
+            c => c.encode_utf16(&mut units).iter().for_each(|unit| {
+                out.push_str("\\u");
+                out.push_str(&digits(format!("{unit:04x}")));
+            }),
+        }
+    }
+    out
+}
+
 /// How many bytes at the end of the text are the beginning of the value: what is
 /// left of it where a list cut the text.
 fn beginning_at_end(text: &str, value: &str) -> Option<usize> {
@@ -264,6 +284,14 @@ mod tests {
             ("cut off at DE8", "cut off at DE8"),
         ] {
             assert_eq!(cover.text(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_value_is_covered_as_ascii_json_spells_it() {
+        let cover = cover("{\"n\":\"Jörg \u{1f600}\"}", &["n"]);
+        for text in [r#"{"n": "J\u00f6rg \ud83d\ude00"}"#, r#"{"n": "J\u00F6rg \uD83D\uDE00"}"#] {
+            assert_eq!(cover.text(text), r#"{"n": "•••"}"#);
         }
     }
 
