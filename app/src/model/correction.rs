@@ -2,11 +2,12 @@
 //! what they changed is told apart.
 
 use super::FieldError;
+use super::cover::Cover;
 use super::job::RawJson;
 use super::json_tree::{Difference, JsonTree, Path, Step, differences, path_text, quoted};
 use super::mask::MARKER;
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Most changes that are stored with a decision.
 const MAX_DIFFERENCES: usize = 200;
@@ -14,6 +15,27 @@ const MAX_DIFFERENCES: usize = 200;
 const MAX_VALUE_CHARACTERS: usize = 500;
 /// Most values of one payload that are looked at for masks.
 const MAX_LEAVES: usize = 100_000;
+
+/// What a person who corrects a payload does not see of it.
+pub struct Hidden<'a> {
+    /// Whether the value at a place is masked.
+    pub is_masked: &'a dyn Fn(&[Step]) -> bool,
+    /// Covers the masked values elsewhere in the payload.
+    pub cover: &'a Cover,
+}
+
+impl Hidden<'_> {
+    fn is_masked(&self, at: &[Step]) -> bool {
+        (self.is_masked)(at)
+    }
+
+    /// Whether a value is what the person saw of that other one.
+    fn is_what_was_seen(&self, now: &JsonTree, was: &JsonTree) -> bool {
+        let mut seen = was.clone();
+        self.cover.tree(&mut seen);
+        seen == *now
+    }
+}
 
 /// The corrected payload with every masked field as it was: where the marker
 /// stands, or where the field is absent, the original value is put back.
@@ -23,18 +45,19 @@ const MAX_LEAVES: usize = 100_000;
 /// account must not end up with another.
 ///
 /// # Errors
-/// A marker of which cannot be told what it stands for.
+/// A marker of which cannot be told what it stands for; an item without a
+/// hidden value of which cannot be told whether it had one.
 pub fn with_masked_restored(
     original: &JsonTree,
     corrected: &RawJson,
-    is_masked: &dyn Fn(&[Step]) -> bool,
+    hidden: &Hidden<'_>,
 ) -> Result<JsonTree, FieldError> {
     let mut restored = JsonTree::of(corrected);
-    if holds_masked(original, &mut Vec::new(), is_masked) {
-        restore(original, &mut restored, &mut Vec::new(), is_masked);
+    if !hidden.cover.is_empty() || holds_masked(original, &mut Vec::new(), hidden) {
+        restore(original, &mut restored, &mut Vec::new(), hidden)?;
     }
     let orphan = restored.leaves(MAX_LEAVES).into_iter().find(|(path, value)| {
-        value.as_text().as_deref() == Some(MARKER) && original.get(path).is_none_or(|was| was != *value)
+        value.as_text().is_some_and(|text| text.contains(MARKER)) && original.get(path).is_none_or(|was| was != *value)
     });
     match orphan {
         None => Ok(restored),
@@ -47,10 +70,10 @@ pub fn with_masked_restored(
 }
 
 /// Whether anything in the value at that place is masked.
-fn holds_masked(tree: &JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) -> bool {
+fn holds_masked(tree: &JsonTree, at: &mut Path, hidden: &Hidden<'_>) -> bool {
     let mut step_into = |step: Step, inner: &JsonTree| {
         at.push(step);
-        let holds = is_masked(at) || holds_masked(inner, at, is_masked);
+        let holds = hidden.is_masked(at) || holds_masked(inner, at, hidden);
         at.pop();
         holds
     };
@@ -61,66 +84,107 @@ fn holds_masked(tree: &JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> b
     }
 }
 
-fn restore(original: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) {
+fn restore(original: &JsonTree, now: &mut JsonTree, at: &mut Path, hidden: &Hidden<'_>) -> Result<(), FieldError> {
     match (original, now) {
-        (JsonTree::Object(_), now @ JsonTree::Object(_)) => restore_members(original, now, at, is_masked),
-        (JsonTree::Array(old), JsonTree::Array(new)) => {
-            if !holds_masked(original, at, is_masked) {
-                return;
+        (JsonTree::Object(_), now @ JsonTree::Object(_)) => restore_members(original, now, at, hidden),
+        (JsonTree::Array(old), JsonTree::Array(new)) => restore_items(old, new, at, hidden),
+        (was, now) => {
+            if *was != *now && hidden.is_what_was_seen(now, was) {
+                *now = was.clone();
             }
-            for (item, from) in partners(old, new, at, is_masked).into_iter().enumerate() {
-                let Some(from) = from else { continue };
-                at.push(Step::Item(from));
-                match is_masked(at) {
-                    true if is_marker(&new[item]) => new[item] = old[from].clone(),
-                    true => {}
-                    false => restore(&old[from], &mut new[item], at, is_masked),
-                }
-                at.pop();
-            }
+            Ok(())
         }
-        _ => {}
     }
 }
 
-fn restore_members(original: &JsonTree, now: &mut JsonTree, at: &mut Path, is_masked: &dyn Fn(&[Step]) -> bool) {
+fn restore_items(old: &[JsonTree], new: &mut [JsonTree], at: &mut Path, hidden: &Hidden<'_>) -> Result<(), FieldError> {
+    let partners = partners(old, new, at, hidden);
+    let kept: HashSet<usize> = partners.iter().flatten().copied().collect();
+    let lost = lost_fields(old, &kept, at, hidden);
+    for (item, from) in partners.into_iter().enumerate() {
+        at.push(Step::Item(from.unwrap_or(item)));
+        match from {
+            Some(from) if hidden.is_masked(at) => {
+                if is_marker(&new[item]) {
+                    new[item] = old[from].clone();
+                }
+            }
+            Some(from) => restore(&old[from], &mut new[item], at, hidden)?,
+            None => {
+                if let Some(field) = lost.iter().find(|field| new[item].get(field).is_none()) {
+                    let place = [at.as_slice(), field.as_slice()].concat();
+                    return Err(FieldError::new(
+                        format!("payload.{}", path_text(&place)),
+                        "is missing, and whether it belongs to a hidden value of this changed list cannot be told: \
+                         write the value itself (null for none), or leave the list as it was",
+                    ));
+                }
+            }
+        }
+        at.pop();
+    }
+    Ok(())
+}
+
+/// Where items that nothing was made of held hidden values, seen from the item.
+fn lost_fields(old: &[JsonTree], kept: &HashSet<usize>, at: &mut Path, hidden: &Hidden<'_>) -> BTreeSet<Path> {
+    let mut lost = BTreeSet::new();
+    for (item, tree) in old.iter().enumerate().filter(|(item, _)| !kept.contains(item)) {
+        let mut found = Vec::new();
+        at.push(Step::Item(item));
+        collect_masked(tree, at, hidden.is_masked, &mut found);
+        at.pop();
+        let of_item = found.into_iter().map(|path| path[at.len() + 1..].to_vec());
+        lost.extend(of_item.filter(|path| !path.is_empty() && path.iter().all(|step| matches!(step, Step::Key(_)))));
+    }
+    lost
+}
+
+fn restore_members(
+    original: &JsonTree,
+    now: &mut JsonTree,
+    at: &mut Path,
+    hidden: &Hidden<'_>,
+) -> Result<(), FieldError> {
     let places: HashMap<String, usize> =
         now.members().into_iter().enumerate().map(|(place, (name, _))| (name, place)).collect();
-    let JsonTree::Object(members) = now else { return };
+    let JsonTree::Object(members) = now else { return Ok(()) };
     for (name, was) in original.members() {
-        let place = places.get(&name).copied();
+        let seen_as = hidden.cover.text(&name);
+        let place = places.get(&name).or_else(|| places.get(&seen_as)).copied();
+        if let Some(place) = place.filter(|_| seen_as != name) {
+            members[place].0 = quoted(&name);
+        }
         at.push(Step::Key(name.clone()));
-        match (place, is_masked(at)) {
+        match (place, hidden.is_masked(at)) {
             (Some(place), true) if is_marker(&members[place].1) => members[place].1 = was.clone(),
             (Some(_), true) => {}
             (None, true) => members.push((quoted(&name), was.clone())),
-            (Some(place), false) => restore(was, &mut members[place].1, at, is_masked),
+            (Some(place), false) => restore(was, &mut members[place].1, at, hidden)?,
             // An object that is gone comes back with what was hidden in it, and no more.
             (None, false) if matches!(was, JsonTree::Object(_)) => {
-                let mut hidden = JsonTree::Object(Vec::new());
-                restore(was, &mut hidden, at, is_masked);
-                if hidden != JsonTree::Object(Vec::new()) {
-                    members.push((quoted(&name), hidden));
+                let mut gone = JsonTree::Object(Vec::new());
+                restore(was, &mut gone, at, hidden)?;
+                if gone != JsonTree::Object(Vec::new()) {
+                    members.push((quoted(&name), gone));
                 }
             }
             (None, false) => {}
         }
         at.pop();
     }
+    Ok(())
 }
 
 /// For each item as it is now, which one of the original it was, if that can be told.
-fn partners(
-    old: &[JsonTree],
-    new: &[JsonTree],
-    at: &[Step],
-    is_masked: &dyn Fn(&[Step]) -> bool,
-) -> Vec<Option<usize>> {
+fn partners(old: &[JsonTree], new: &[JsonTree], at: &[Step], hidden: &Hidden<'_>) -> Vec<Option<usize>> {
     let seen = |items: &[JsonTree]| -> Vec<JsonTree> {
         let place = |item: usize| [at, &[Step::Item(item)]].concat();
-        items.iter().enumerate().map(|(item, tree)| without_masked(tree, &place(item), is_masked)).collect()
+        items.iter().enumerate().map(|(item, tree)| without_masked(tree, &place(item), hidden.is_masked)).collect()
     };
-    let (old_seen, new_seen) = (seen(old), seen(new));
+    let (mut old_seen, mut new_seen) = (seen(old), seen(new));
+    // What a person typed in the clear means what it says, covered or not.
+    old_seen.iter_mut().chain(&mut new_seen).for_each(|tree| hidden.cover.tree(tree));
     if old_seen == new_seen {
         return (0..new.len()).map(Some).collect();
     }
@@ -172,12 +236,12 @@ fn is_marker(tree: &JsonTree) -> bool {
     tree.as_text().as_deref() == Some(MARKER)
 }
 
-/// Whether the marker of a hidden value stands anywhere in it.
+/// Whether the marker of a hidden value stands anywhere in it, also within a text.
 pub fn holds_marker(tree: &JsonTree) -> bool {
     match tree {
-        JsonTree::Scalar(_) => is_marker(tree),
+        JsonTree::Scalar(_) => tree.as_text().is_some_and(|text| text.contains(MARKER)),
         JsonTree::Array(items) => items.iter().any(holds_marker),
-        JsonTree::Object(members) => members.iter().any(|(_, value)| holds_marker(value)),
+        JsonTree::Object(members) => members.iter().any(|(key, value)| key.contains(MARKER) || holds_marker(value)),
     }
 }
 
@@ -199,36 +263,43 @@ fn collect_masked(tree: &JsonTree, path: &mut Path, is_masked: &dyn Fn(&[Step]) 
 }
 
 /// The changes as they are stored with a decision: masked values stay hidden,
-/// long ones are cut, and a list without end says how much is left out.
-pub fn stored_differences(before: &JsonTree, after: &JsonTree, is_masked: &dyn Fn(&[Step]) -> bool) -> RawJson {
+/// long ones are cut, and a list without end says how much is left out. `cover`
+/// is of the values before and after.
+pub fn stored_differences(before: &JsonTree, after: &JsonTree, hidden: &Hidden<'_>) -> RawJson {
     let found = differences(before, after);
-    let shown: Vec<Value> = found.iter().take(MAX_DIFFERENCES).map(|one| shown(one, is_masked)).collect();
+    let shown: Vec<Value> = found.iter().take(MAX_DIFFERENCES).map(|one| shown(one, hidden)).collect();
     let left_out = found.len().saturating_sub(MAX_DIFFERENCES);
     RawJson::stored(json!({ "changes": shown, "left_out": left_out }).to_string())
 }
 
-fn shown(difference: &Difference, is_masked: &dyn Fn(&[Step]) -> bool) -> Value {
-    let is_hidden = (1..=difference.path.len()).any(|end| is_masked(&difference.path[..end]));
+fn shown(difference: &Difference, hidden: &Hidden<'_>) -> Value {
+    let is_hidden = (1..=difference.path.len()).any(|end| hidden.is_masked(&difference.path[..end]));
     let value = |tree: &Option<JsonTree>| {
-        tree.as_ref().map(|tree| if is_hidden { MARKER.to_owned() } else { hiding(tree, &difference.path, is_masked) })
+        tree.as_ref().map(|tree| if is_hidden { MARKER.to_owned() } else { hiding(tree, &difference.path, hidden) })
     };
-    json!({ "path": path_text(&difference.path), "before": value(&difference.before), "after": value(&difference.after) })
+    json!({
+        "path": hidden.cover.text(&path_text(&difference.path)),
+        "before": value(&difference.before),
+        "after": value(&difference.after),
+    })
 }
 
 /// The value as text, with what is masked inside it hidden.
-fn hiding(tree: &JsonTree, at: &[Step], is_masked: &dyn Fn(&[Step]) -> bool) -> String {
+fn hiding(tree: &JsonTree, at: &[Step], hidden: &Hidden<'_>) -> String {
     let mut shown = tree.clone();
-    let mut hidden = Vec::new();
-    collect_masked(tree, &mut at.to_vec(), is_masked, &mut hidden);
-    for path in hidden {
+    let mut found = Vec::new();
+    collect_masked(tree, &mut at.to_vec(), hidden.is_masked, &mut found);
+    for path in found {
         shown.set(&path[at.len()..], JsonTree::string(MARKER));
     }
+    hidden.cover.tree(&mut shown);
     super::text::preview(shown.to_json().as_str(), MAX_VALUE_CHARACTERS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::cover::mask_payload;
 
     fn json(text: &str) -> RawJson {
         RawJson::stored(text.to_owned())
@@ -243,8 +314,12 @@ mod tests {
 
     fn restored(corrected: &str) -> Result<String, FieldError> {
         let original = JsonTree::of(&json(ORIGINAL));
-        with_masked_restored(&original, &json(corrected), &iban_is_masked)
-            .map(|tree| tree.to_json().as_str().to_owned())
+        with_masked_restored(
+            &original,
+            &json(corrected),
+            &Hidden { is_masked: &iban_is_masked, cover: &Cover::default() },
+        )
+        .map(|tree| tree.to_json().as_str().to_owned())
     }
 
     #[test]
@@ -264,7 +339,8 @@ mod tests {
             restored(r#"{"customer":{"iban":"NEW"},"lines":[]}"#).unwrap().contains("NEW"),
             "a new value is a change"
         );
-        assert!(!restored(r#"{"lines":[{}]}"#).unwrap().contains("X2"), "a removed item stays removed");
+        assert!(!restored(r#"{"lines":[{"iban":"X1"}]}"#).unwrap().contains("X2"), "a removed item stays removed");
+        assert_eq!(restored(r#"{"lines":[{}]}"#).unwrap_err().field, "payload.lines[0].iban", "which of the two?");
     }
 
     #[test]
@@ -273,7 +349,12 @@ mod tests {
             r#"{"lines":[{"payee":"Anna","iban":"IBAN-ANNA"},{"payee":"Bert","iban":"IBAN-BERT"},{"payee":"Cleo","iban":"IBAN-CLEO"}]}"#,
         ));
         let restored = |text: &str| {
-            with_masked_restored(&original, &json(text), &iban_is_masked).map(|tree| tree.to_json().as_str().to_owned())
+            with_masked_restored(
+                &original,
+                &json(text),
+                &Hidden { is_masked: &iban_is_masked, cover: &Cover::default() },
+            )
+            .map(|tree| tree.to_json().as_str().to_owned())
         };
         let shorter = restored(r#"{"lines":[{"payee":"Bert","iban":"•••"},{"payee":"Cleo","iban":"•••"}]}"#).unwrap();
         assert_eq!(shorter, r#"{"lines":[{"payee":"Bert","iban":"IBAN-BERT"},{"payee":"Cleo","iban":"IBAN-CLEO"}]}"#);
@@ -289,6 +370,68 @@ mod tests {
         ] {
             assert!(restored(unclear).unwrap_err().field.ends_with("iban"), "{unclear}");
         }
+    }
+
+    #[test]
+    fn a_changed_row_without_its_hidden_value_is_never_guessed() {
+        let original = JsonTree::of(&json(
+            r#"{"lines":[{"payee":"Anna","iban":"IBAN-ANNA"},{"payee":"Bert","bank":{"iban":"IBAN-BERT"}}]}"#,
+        ));
+        let restored = |text: &str| {
+            let hidden = Hidden { is_masked: &iban_is_masked, cover: &Cover::default() };
+            with_masked_restored(&original, &json(text), &hidden).map(|tree| tree.to_json().as_str().to_owned())
+        };
+        for (text, field) in [
+            (r#"{"lines":[{"payee":"Dora"}]}"#, "payload.lines[0].bank.iban"),
+            (
+                r#"{"lines":[{"payee":"Anna","iban":"•••"},{"payee":"Dora"},{"payee":"Emil"}]}"#,
+                "payload.lines[1].bank.iban",
+            ),
+        ] {
+            let error = restored(text).unwrap_err();
+            assert_eq!((error.field.as_str(), error.rule.starts_with("is missing")), (field, true), "{text}");
+        }
+        for kept in [
+            r#"{"lines":[{"payee":"Dora","iban":null,"bank":{"iban":"X"}}]}"#,
+            r#"{"lines":[{"payee":"Anna","iban":"IBAN-ANNA"},{"payee":"Bert","bank":{"iban":"IBAN-BERT"}},{"payee":"New"}]}"#,
+        ] {
+            assert_eq!(restored(kept).unwrap(), kept);
+        }
+        let removed = restored(r#"{"lines":[{"payee":"Bert","bank":{"iban":"•••"}}]}"#).unwrap();
+        assert_eq!(
+            removed, r#"{"lines":[{"payee":"Bert","bank":{"iban":"IBAN-BERT"}}]}"#,
+            "a row that is gone is gone"
+        );
+    }
+
+    #[test]
+    fn what_was_seen_covered_comes_back_whole() {
+        let fields = ["iban".to_owned()];
+        let text = r#"{"iban":"DE89370400","memo":"pay to DE89370400 now","n":9007199254740993,"l":[{"q":"DE89370400!","v":1}],"DE89370400":{"k":1}}"#;
+        let original = json(text);
+        let cover = Cover::of(Some(&original), &fields);
+        let is_masked = |path: &[Step]| path == [Step::Key("iban".into())];
+        let hidden = Hidden { is_masked: &is_masked, cover: &cover };
+        let mut seen = Some(original.clone());
+        mask_payload(&mut seen, &fields);
+        let seen = seen.unwrap();
+        assert!(!seen.as_str().contains("DE89"), "{}", seen.as_str());
+        let restored = |corrected: &str| {
+            with_masked_restored(&JsonTree::of(&original), &json(corrected), &hidden)
+                .map(|tree| tree.to_json().as_str().to_owned())
+        };
+        assert_eq!(restored(seen.as_str()).unwrap(), text);
+        let edited = seen.as_str().replace("9007199254740993", "2").replace(r#""v":1"#, r#""v":2"#);
+        let expected = text.replace("9007199254740993", "2").replace(r#""v":1"#, r#""v":2"#);
+        assert_eq!(restored(&edited).unwrap(), expected);
+        let half = seen.as_str().replace("pay to ••• now", "pay to ••• later");
+        assert_eq!(
+            restored(&half).unwrap_err().field,
+            "payload.memo",
+            "a marker within a changed text stands for nothing"
+        );
+        let after = JsonTree::of(&json(&text.replace("pay to", "never pay to")));
+        assert!(!stored_differences(&JsonTree::of(&original), &after, &hidden).as_str().contains("DE89"));
     }
 
     /// Takes for ever where one member or item is looked for among all others,
@@ -307,7 +450,9 @@ mod tests {
         let payload = |object: String, list: String| json(&format!(r#"{{"o":{{{object}}},"l":[{list}]}}"#));
         let before = JsonTree::of(&payload(members(0, "1"), items(0, "1").replace("•••", "DE89")));
         let corrected = payload(members(49_999, "2"), items(19_999, "2"));
-        let after = with_masked_restored(&before, &corrected, &iban_is_masked).unwrap();
+        let after =
+            with_masked_restored(&before, &corrected, &Hidden { is_masked: &iban_is_masked, cover: &Cover::default() })
+                .unwrap();
         assert_eq!(after.to_json().as_str().matches("DE89").count(), 20_000);
         let changes: Vec<String> = differences(&before, &after).iter().map(|one| path_text(&one.path)).collect();
         assert_eq!(changes, ["o.k49999", "l[19999].v"]);
@@ -325,7 +470,8 @@ mod tests {
         let after = JsonTree::of(&json(
             r#"{"customer":{"iban":"SECRET","name":"B"},"lines":[{"iban":"X1"},{"iban":"X2"},{"iban":"X3"}],"id":9007199254740993}"#,
         ));
-        let stored = stored_differences(&before, &after, &iban_is_masked);
+        let stored =
+            stored_differences(&before, &after, &Hidden { is_masked: &iban_is_masked, cover: &Cover::default() });
         assert!(!stored.as_str().contains("SECRET") && !stored.as_str().contains("X3"), "{}", stored.as_str());
         assert!(stored.as_str().contains("customer.name") && stored.as_str().contains("lines[2]"));
     }

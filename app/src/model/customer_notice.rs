@@ -9,6 +9,7 @@ use super::job::RawJson;
 use super::json_tree::{JsonTree, Step};
 use super::letter::DeadLetter;
 use super::letter_policy::LetterPolicy;
+use super::text::{is_blank, is_odd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -157,6 +158,17 @@ pub fn of_letter(
     render(&policy.notice_templates, &facts, payload.map(JsonTree::of).as_ref(), &policy.recipient_fields)
 }
 
+/// What a template may name.
+const PLACEHOLDERS: [&str; 5] = ["letter", "kind", "source", "reason", "field"];
+
+/// The first placeholder that would reach its reader as it is.
+fn unknown_placeholder(template: &str) -> Option<&str> {
+    let words = template.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(word, _)| word));
+    let is_name =
+        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    words.filter(is_name).find(|word| !PLACEHOLDERS.contains(word))
+}
+
 /// Replaces each placeholder once, so that a name which looks like one stays as it is.
 fn filled(template: &str, facts: &NoticeFacts<'_>) -> String {
     let mut text = String::with_capacity(template.len());
@@ -203,18 +215,38 @@ fn recipient(payload: Option<&JsonTree>, fields: &[String]) -> Result<String, Fi
             "recipient",
             format!("the payload declares nobody to tell (looked at {})", fields.join(", ")),
         )),
-        [one] if one.chars().count() > MAX_RECIPIENT_CHARACTERS || one.chars().any(char::is_control) => {
-            Err(FieldError::new(
-                "recipient",
-                format!("is no address: it must be one line of at most {MAX_RECIPIENT_CHARACTERS} characters"),
-            ))
-        }
+        [one] if one.chars().count() > MAX_RECIPIENT_CHARACTERS || one.chars().any(is_odd) => Err(FieldError::new(
+            "recipient",
+            format!("is no address: it must be one line of at most {MAX_RECIPIENT_CHARACTERS} characters"),
+        )),
+        [one] if one.contains([',', ';']) || one.matches('@').count() > 1 => Err(FieldError::new(
+            "recipient",
+            "the payload declares more than one address in one text; a notice goes to exactly one",
+        )),
+        [one] if !is_address(one) => Err(FieldError::new(
+            "recipient",
+            "is no address: an e-mail address, a telephone number or another name without blanks is one",
+        )),
         [one] => Ok(one.clone()),
         several => Err(FieldError::new(
             "recipient",
             format!("the payload declares {} different recipients; a notice goes to exactly one", several.len()),
         )),
     }
+}
+
+/// Whether a message can go there: `a@example.com`, `A. B. <a@example.com>`,
+/// `+49 30 901820`, or a customer's number.
+fn is_address(text: &str) -> bool {
+    let inner = match text.split_once('<') {
+        Some((_, rest)) if text.contains('@') || rest == ">" => rest.strip_suffix('>').unwrap_or_default(),
+        _ => text,
+    };
+    let is_number =
+        text.chars().any(|c| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || " +-/.()".contains(c));
+    let is_word = !inner.is_empty() && !inner.contains(char::is_whitespace);
+    let has_both_sides = inner.split_once('@').is_none_or(|(name, host)| !name.is_empty() && !host.is_empty());
+    is_number || (is_word && has_both_sides)
 }
 
 /// Checks templates that an admin sends.
@@ -240,6 +272,15 @@ pub fn checked_templates(name: &str, value: &Value) -> Result<Value, FieldError>
                 let rule = format!("must be 1 to {MAX_TEMPLATE_CHARACTERS} characters");
                 return Err(FieldError::new(format!("{field}.{part}"), rule));
             }
+            if let Some(word) = unknown_placeholder(text) {
+                let known = PLACEHOLDERS.map(|name| format!("{{{name}}}")).join(", ");
+                let rule = format!("names {{{word}}}, which stands for nothing; there are {known}");
+                return Err(FieldError::new(format!("{field}.{part}"), rule));
+            }
+        }
+        if template.reason.as_deref().is_some_and(|reason| reason == "*" || is_blank(reason)) {
+            let rule = "must be a reason code or a failure reason, word for word; leave it out for any reason";
+            return Err(FieldError::new(format!("{field}.reason"), rule));
         }
         if template.subject.chars().any(char::is_control) {
             return Err(FieldError::new(format!("{field}.subject"), "must be one line"));
@@ -295,6 +336,19 @@ mod tests {
         for none in ["{}", r#"{"email":""}"#, r#"{"email":null}"#, r#"{"email":7}"#, "[]"] {
             assert!(to(none).unwrap_err().rule.contains("nobody"), "{none}");
         }
+        for one in ["Anna B. <a@example.com>", "+49 (30) 901820", "K-1001"] {
+            assert_eq!(to(&format!(r#"{{"recipient":"{one}"}}"#)).unwrap(), one);
+        }
+        for several in ["a@x, b@x", "a@x;b@x", "a@x b@x", "a@x <b@x>"] {
+            let error = to(&format!(r#"{{"recipient":"{several}"}}"#)).unwrap_err();
+            assert!(error.rule.contains("exactly one"), "{several}");
+        }
+        for none in ["not an address", "@x", "a@", "Anna <>", "<a@x", "a\u{200b}@x"] {
+            assert!(
+                to(&format!(r#"{{"recipient":"{none}"}}"#)).unwrap_err().rule.starts_with("is no address"),
+                "{none}"
+            );
+        }
         assert!(to(r#"{"recipient":["a@x","b@x"]}"#).unwrap_err().rule.contains("2 different"));
         assert!(to(r#"{"recipient":"a@x\nBcc: b@x"}"#).unwrap_err().rule.contains("one line"));
         assert!(recipient(None, &defaults()).is_err());
@@ -319,8 +373,15 @@ mod tests {
     fn bad_templates_are_named() {
         let one =
             |subject: &str| serde_json::json!([{"subject": subject, "body": "b", "next_action": "n", "when": "w"}]);
-        assert!(checked_templates("notice_templates", &one("s")).is_ok());
+        for good in ["s", "{letter} {kind} {source} {reason} {field}", "{ {} {a b}"] {
+            assert!(checked_templates("notice_templates", &one(good)).is_ok(), "{good}");
+        }
         for (value, field) in [
+            (one("to {nosuch}"), "notice_templates[0].subject"),
+            (
+                serde_json::json!([{"reason": "*", "subject": "s", "body": "b", "next_action": "n", "when": "w"}]),
+                "notice_templates[0].reason",
+            ),
             (one(""), "notice_templates[0].subject"),
             (one("a\nb"), "notice_templates[0].subject"),
             (serde_json::json!([{"subject": "s"}]), "notice_templates[0]"),

@@ -490,6 +490,10 @@ pub struct JobDetail {
     /// Its attempts, oldest first.
     #[serde(rename = "attempts")]
     pub attempt_history: Vec<Attempt>,
+    /// Payloads that it was replayed from, and that were made from it. Never
+    /// shown: their masked values are covered here, too.
+    #[serde(skip)]
+    pub related_payloads: Vec<RawJson>,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,
 }

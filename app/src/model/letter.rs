@@ -214,6 +214,10 @@ pub struct DeadLetterDetail {
     pub notice: Option<OutboxNotice>,
     /// The follow-up it was closed with.
     pub follow_up: Option<FollowUp>,
+    /// Payloads that it was replayed from, and that were made from it. Never
+    /// shown: their masked values are covered here, too.
+    #[serde(skip)]
+    pub related_payloads: Vec<RawJson>,
     /// The database's clock at this reading.
     pub as_of: DateTime<Utc>,
 }

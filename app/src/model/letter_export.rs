@@ -123,6 +123,10 @@ pub enum Cell {
     Number(i64),
 }
 
+/// What makes a spreadsheet take a text for a formula, in the wide forms that some
+/// take for the same, too.
+const FORMULA_STARTS: [char; 12] = ['=', '+', '-', '@', '\t', '\r', '\n', '|', '＝', '＋', '－', '＠'];
+
 impl Cell {
     fn text(text: Option<&str>) -> Self {
         Self::Text(text.unwrap_or_default().to_owned())
@@ -133,7 +137,7 @@ impl Cell {
     pub fn written(self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
-            Self::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) => format!("'{text}"),
+            Self::Text(text) if text.starts_with(FORMULA_STARTS) => format!("'{text}"),
             Self::Text(text) => text,
         }
     }
@@ -145,7 +149,19 @@ mod tests {
 
     #[test]
     fn no_text_is_a_formula_and_numbers_stay_numbers() {
-        for text in ["=HYPERLINK(\"http://x\",\"y\")", "+1", "-1", "@SUM(1)", "\t+=1", "\r+=1"] {
+        for text in [
+            "=HYPERLINK(\"http://x\",\"y\")",
+            "+1",
+            "-1",
+            "@SUM(1)",
+            "\t+=1",
+            "\r+=1",
+            "|calc",
+            "＝1",
+            "＋1",
+            "－1",
+            "＠x",
+        ] {
             assert_eq!(Cell::Text(text.to_owned()).written(), format!("'{text}"));
         }
         for text in ["a=1", " =1", "7", ""] {

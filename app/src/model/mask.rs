@@ -2,11 +2,13 @@
 //! key order and repeated keys stay as they were sent.
 //!
 //! A field is a dotted path from the payload's root: `customer.iban`,
-//! `lines.*.account`. `*` stands for every item of an array and every member of
-//! an object; `\.`, `\*` and `\\` stand for the character itself.
+//! `lines.*.account`, `lines.0.account`. `*` stands for every item of an array and
+//! every member of an object; `\` before `.`, `*`, `\`, `[`, `]`, `$` and `/` makes
+//! them plain characters. What another notation would write (`lines[0].account`,
+//! `$.iban`, `/iban`, `**`) is refused: it would hide nothing, and nobody would know.
 
 use super::FieldError;
-use super::cover::{Cover, cover_job};
+use super::cover::{Cover, cover_job, mask_payload};
 use super::job::{JobDetail, RawJson};
 use super::json_tree;
 use std::collections::BTreeSet;
@@ -16,6 +18,8 @@ use std::str::FromStr;
 pub const MARKER: &str = "•••";
 /// Most fields of a kind.
 pub const MAX_FIELDS: usize = 100;
+/// What a backslash makes a plain character.
+const ESCAPED: [char; 7] = ['.', '*', '\\', '[', ']', '$', '/'];
 /// Longest path, in characters.
 const MAX_PATH_CHARACTERS: usize = 200;
 
@@ -54,24 +58,35 @@ impl FromStr for FieldPath {
     type Err = FieldError;
 
     fn from_str(text: &str) -> Result<Self, FieldError> {
-        let rule = || {
-            FieldError::new("masked_fields", format!("{text:?} is no path such as customer.iban or lines.*.account"))
-        };
+        let wrong = |rule: &str| FieldError::new("masked_fields", format!("{text:?} {rule}"));
+        let no_path = || wrong("is no path such as customer.iban or lines.*.account");
         if text.chars().count() > MAX_PATH_CHARACTERS {
-            return Err(rule());
+            return Err(no_path());
         }
         let (mut steps, mut name, mut is_plain) = (Vec::new(), String::new(), true);
         let mut characters = text.chars();
         loop {
             match characters.next() {
                 Some('\\') => {
-                    name.push(characters.next().filter(|c| ['.', '*', '\\'].contains(c)).ok_or_else(rule)?);
+                    name.push(characters.next().filter(|c| ESCAPED.contains(c)).ok_or_else(no_path)?);
                     is_plain = false;
+                }
+                Some('[' | ']') => {
+                    return Err(wrong("is no path: an item of a list is written lines.*.account or lines.0.account"));
+                }
+                Some('/') if steps.is_empty() && name.is_empty() => {
+                    return Err(wrong("is no path: the steps of one are parted by dots, and it starts with a name"));
                 }
                 end @ (Some('.') | None) => {
                     steps.push(match name.as_str() {
-                        "" => return Err(rule()),
+                        "" => return Err(no_path()),
+                        "$" if is_plain && steps.is_empty() => {
+                            return Err(wrong("is no path: it starts with a name, not with $"));
+                        }
                         "*" if is_plain => Step::Every,
+                        other if is_plain && other.contains('*') => {
+                            return Err(wrong("is no path: * stands for a whole step"));
+                        }
                         _ => Step::Named(std::mem::take(&mut name)),
                     });
                     name.clear();
@@ -109,14 +124,6 @@ pub fn masked(payload: &RawJson, fields: &[String]) -> Masked {
     }
 }
 
-/// Puts masks on a payload; answers the paths that hid something.
-pub fn mask_payload(payload: &mut Option<RawJson>, fields: &[String]) -> Vec<String> {
-    let Some(json) = payload else { return Vec::new() };
-    let masked = masked(json, fields);
-    *json = masked.payload;
-    masked.hidden
-}
-
 /// Puts masks on all that a job says of its fields: in the payload, the result,
 /// the values and the evidence, where a field may be named by its whole path.
 /// A source text, in which a hidden value may stand anywhere, is hidden whole;
@@ -128,6 +135,9 @@ pub fn mask_job(job: &mut JobDetail, fields: &[String]) -> Vec<String> {
     let (mut hidden, mut cover) = (BTreeSet::new(), Cover::default());
     for part in [&job.payload, &job.result, &job.values, &job.evidence] {
         cover.add(part.as_ref(), &paths);
+    }
+    for related in &job.related_payloads {
+        cover.add(Some(related), &paths);
     }
     for part in [&mut job.payload, &mut job.result, &mut job.values, &mut job.evidence] {
         hidden.extend(mask_payload(part, &paths));
@@ -192,7 +202,7 @@ impl<'a> Walk<'a> {
             let key: String = serde_json::from_str(key).ok()?;
             self.space();
             self.take(b':')?;
-            let inside: Vec<_> = open.iter().filter_map(|(number, left)| next(*number, left, Some(&key))).collect();
+            let inside: Vec<_> = open.iter().filter_map(|(number, left)| next(*number, left, &key)).collect();
             self.value(&inside)?;
             self.space();
             match self.peek()? {
@@ -208,8 +218,9 @@ impl<'a> Walk<'a> {
         if self.peek()? == b']' {
             return self.take(b']');
         }
-        let inside: Vec<_> = open.iter().filter_map(|(number, left)| next(*number, left, None)).collect();
-        loop {
+        for item in 0_usize.. {
+            let item = item.to_string();
+            let inside: Vec<_> = open.iter().filter_map(|(number, left)| next(*number, left, &item)).collect();
             self.value(&inside)?;
             self.space();
             match self.peek()? {
@@ -217,6 +228,7 @@ impl<'a> Walk<'a> {
                 _ => return self.take(b']'),
             }
         }
+        None
     }
 
     fn peek(&self) -> Option<u8> {
@@ -269,12 +281,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is left of a path inside the member `key`, or inside an item.
-fn next<'p>(number: usize, left: &'p [Step], key: Option<&str>) -> Option<(usize, &'p [Step])> {
+/// What is left of a path inside the member, or the item, of that name.
+fn next<'p>(number: usize, left: &'p [Step], name: &str) -> Option<(usize, &'p [Step])> {
     let (step, left) = left.split_first()?;
     let fits = match step {
         Step::Every => true,
-        Step::Named(name) => key == Some(name.as_str()),
+        Step::Named(wanted) => wanted == name,
     };
     fits.then_some((number, left))
 }
@@ -317,6 +329,13 @@ mod tests {
             (r#"{"a.b":1,"a":{"b":2},"*":3}"#, &[r"a\.b", r"\*"], r#"{"a.b":"•••","a":{"b":2},"*":"•••"}"#),
             (r#"{"a":{"b":{"c":[{}]}}}"#, &["a.b", "a.b.c"], r#"{"a":{"b":"•••"}}"#),
             (r#"[{"p":"\"}"},{"p":null}]"#, &["*.p"], r#"[{"p":"•••"},{"p":"•••"}]"#),
+            (r#"{"l":[{"x":1},{"x":2}], "1":3}"#, &["l.1.x", "1"], r#"{"l":[{"x":1},{"x":"•••"}], "1":"•••"}"#),
+            (
+                r#"{"a[0]":1,"$":2,"/b":3,"**":4}"#,
+                &[r"a\[0\]", r"\$", r"\/b", r"\*\*"],
+                r#"{"a[0]":"•••","$":"•••","/b":"•••","**":"•••"}"#,
+            ),
+            (r#"{"a/b":1,"c$":2}"#, &["a/b", "c$"], r#"{"a/b":"•••","c$":"•••"}"#),
             (r#"{"p":{"x":1,"y":2}}"#, &["p.*"], r#"{"p":{"x":"•••","y":"•••"}}"#),
             (" {} ", &["a"], " {} "),
             ("\"text\"", &["a"], "\"text\""),
@@ -343,7 +362,10 @@ mod tests {
     #[test]
     fn a_wrong_path_is_refused() {
         let long = "x".repeat(201);
-        for bad in ["", ".", "a.", ".a", "a..b", r"a\b", "a\\", &long] {
+        for bad in [
+            "", ".", "a.", ".a", "a..b", r"a\b", "a\\", &long, "a[0]", "a[0].k", "a[*]", "**", "a.**", "a*", "$.a",
+            "$", "/a/0/k",
+        ] {
             assert_eq!(bad.parse::<FieldPath>().unwrap_err().field, "masked_fields", "{bad}");
         }
     }
@@ -372,7 +394,11 @@ mod tests {
             return;
         };
         match value {
-            Value::Array(items) if *step == "*" => items.iter_mut().for_each(|item| by_value(item, rest)),
+            Value::Array(items) => items
+                .iter_mut()
+                .enumerate()
+                .filter(|(at, _)| *step == "*" || at.to_string() == *step)
+                .for_each(|(_, item)| by_value(item, rest)),
             Value::Object(map) => {
                 map.iter_mut()
                     .filter(|(key, _)| *step == "*" || key == step)
@@ -384,7 +410,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_masking_the_parsed_value(value in json(), path in prop::collection::vec("[ab*]", 1..4)) {
+        fn it_agrees_with_masking_the_parsed_value(value in json(), path in prop::collection::vec("[ab*01]", 1..4)) {
             let (text, _) = mask(&value.to_string(), &[&path.join(".")]);
             let mut expected = value;
             by_value(&mut expected, &path.iter().map(String::as_str).collect::<Vec<_>>());

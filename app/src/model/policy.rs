@@ -244,6 +244,8 @@ pub fn merged(mut overrides: Overrides, change: &Change, by: &str, at: DateTime<
     for (name, value) in change {
         match value {
             None => overrides.remove(name),
+            // No masks is the default; a kind counts as masked by having the setting at all.
+            Some(Value::Array(none)) if name == "masked_fields" && none.is_empty() => overrides.remove(name),
             Some(value) => overrides.insert(name.clone(), Override { value: value.clone(), by: by.to_owned(), at }),
         };
     }

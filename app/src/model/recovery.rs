@@ -6,6 +6,7 @@ use super::job::{RawJson, ReplayMode};
 use super::letter::DeadLetter;
 use super::people::Role;
 use super::text::MAX_PAYLOAD_BYTES;
+use super::text::is_blank;
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
@@ -210,7 +211,7 @@ impl LetterAct {
     /// The first field that is missing, superfluous or too large.
     pub fn check(&self) -> Result<(), FieldError> {
         let action = self.action;
-        if action.needs_note() && self.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
+        if action.needs_note() && self.note.as_deref().is_none_or(is_blank) {
             return Err(FieldError::new("note", "must say why: this cannot be taken back"));
         }
         for (field, is_given, goes_with) in [
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn what_cannot_be_taken_back_needs_a_note() {
         for action in RecoveryAction::ALL {
-            let silent = LetterAct { note: Some(" \n".into()), ..act(action) };
+            let silent = LetterAct { note: Some(" \n\u{200b}".into()), ..act(action) };
             let is_note_missing = silent.check().is_err_and(|e| e.field == "note");
             assert_eq!(is_note_missing, action.needs_note(), "{action:?}");
         }

@@ -32,6 +32,11 @@ pub fn is_odd(c: char) -> bool {
             | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Whether nobody could see anything in a text.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_odd(c))
+}
+
 /// Whether a text may be somebody's name to sign in with: nothing odd, and no
 /// blanks but single spaces between words, so that no two names look alike by them.
 pub fn is_plain(text: &str) -> bool {
@@ -163,6 +168,8 @@ mod tests {
             assert_eq!(visible(name), shown, "{name:?}");
         }
         assert_eq!(visible_lines("a\r\n\tb  \u{202e}c\u{7}"), "a\r\n\tb  \u{fffd}c\u{fffd}");
+        assert!(["", " \n", "\u{200b}\u{feff}", "\u{3164} \u{ad}"].iter().all(|text| is_blank(text)));
+        assert!(!is_blank("\u{200b}.") && !is_blank("ى"));
         assert!(is_plain("Ada Lovelace") && !is_plain(" ada") && !is_plain("a  b") && !is_plain("a\u{a0}b"));
     }
 

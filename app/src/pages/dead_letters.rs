@@ -11,17 +11,22 @@ use crate::components::letter_rows::{RowContext, letter_rows};
 use crate::components::link;
 use crate::components::pager::pager;
 use crate::components::triage_help::triage_help;
+use crate::error::StoreError;
 use crate::islands::Triage;
 use crate::model::FieldError;
 use crate::model::ids::DeadLetterId;
 use crate::model::letter_filter::{LetterFilter, StatusFilter};
 use crate::model::letter_group::{CountedLetterPage, GroupCursor, GroupPage, LetterCounts};
 use crate::model::people::{Role, Viewer};
+use crate::model::text::visible;
 use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 
 /// Letters or groups on a page.
 const PER_PAGE: u32 = 50;
+
+/// Kinds that a sentence names.
+const KINDS_NAMED: usize = 5;
 
 /// The filter's parameters (without `status`: what is unresolved), `view`,
 /// and `before` (an id) or `after` (a group), all in the address.
@@ -35,17 +40,44 @@ pub fn DeadLettersPage() -> impl IntoView {
 
 async fn load(access: Access, request: Request) -> Loaded {
     let filter = filter_of(&request, &access.viewer)?;
-    match view_of(&request, &filter) {
+    let found = match view_of(&request, &filter) {
         View::List => {
             let found = access.store.list_counted_letters(&filter).await?;
-            Ok(list(&found, &filter, &access.viewer))
+            list(&found, &filter, &access.viewer)
         }
         View::Groups => {
             let after = request.get("after").map(|text| GroupCursor::parse("after", text)).transpose()?;
             let found = access.store.list_counted_groups(&filter, after.as_ref()).await?;
-            Ok(groups(&found, &filter, &access.viewer, after.is_some()))
+            groups(&found, &filter, &access.viewer, after.is_some())
         }
+    };
+    let unsearched = unsearched(&access, &filter).await?;
+    Ok(view! { {unsearched.map(|said| view! { <p class="hint">{said}</p> })}{found} }.into_any())
+}
+
+/// What a search leaves out, so that nothing found is not taken for nothing there.
+async fn unsearched(access: &Access, filter: &LetterFilter) -> Result<Option<String>, StoreError> {
+    if filter.text.is_none() {
+        return Ok(None);
     }
+    if !filter.searches_private {
+        return Ok(Some("Only errors are searched: evidence and payloads are for reviewers.".to_owned()));
+    }
+    let policies = access.store.list_policies().await?;
+    let masked: Vec<String> = policies
+        .iter()
+        .filter(|policy| filter.kind.as_ref().is_none_or(|kind| *kind == policy.kind))
+        .filter(|policy| !policy.masked_fields().is_empty())
+        .map(|policy| visible(&policy.kind).into_owned())
+        .collect();
+    let more = masked.len().saturating_sub(KINDS_NAMED);
+    let named = masked.into_iter().take(KINDS_NAMED).collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Ok((!named.is_empty()).then(|| {
+        format!(
+            "Payloads of {named}{more} are not searched: fields of them are masked, and a search would give them away."
+        )
+    }))
 }
 
 fn filter_of(request: &Request, viewer: &Viewer) -> Result<LetterFilter, FieldError> {

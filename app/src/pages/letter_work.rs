@@ -9,7 +9,7 @@ use crate::components::moment::date_and_time;
 use crate::components::name::{name, said};
 use crate::components::recovery_form::{hidden, note, text_area};
 use crate::error::AppError;
-use crate::model::cover::mask_letter;
+use crate::model::cover::{Cover, mask_letter};
 use crate::model::customer_notice::of_letter;
 use crate::model::field_edits::{Field, encoded, fields, kind_of};
 use crate::model::ids::DeadLetterId;
@@ -348,7 +348,6 @@ async fn notify(access: Access, request: Request) -> Loaded {
     let kind = detail.letter.kind.clone();
     let policy = access.store.find_policy(&kind).await?;
     let policy = policy.as_ref().map(LetterPolicy::of_kind).unwrap_or_default();
-    // Whoever sends a notice has to see whom it goes to, and nothing else that is masked.
     let notice = notice(&detail, &policy, request.posted.as_ref());
     mask_letter(&mut detail, &policy.masked_fields);
     Ok(framed(&detail, notice))
@@ -364,9 +363,13 @@ pub(super) fn notice(detail: &DeadLetterDetail, policy: &LetterPolicy, posted: O
             </p>
         }
         .into_any(),
-        Ok(notice) => view! {
+        Ok(mut notice) => {
+            let recipient = notice.recipient.clone();
+            Cover::of(detail.payload.as_ref(), &policy.masked_fields).put_on_notice(&mut notice);
+            let is_hidden = notice.recipient != recipient;
+            view! {
             <dl class="facts">
-                <div><dt>"To"</dt><dd>{said(&notice.recipient)}</dd></div>
+                <div><dt>"To"</dt><dd>{said(&notice.recipient)}{is_hidden.then(|| hidden_recipient(letter.id))}</dd></div>
                 <div><dt>"Subject"</dt><dd>{said(&notice.subject)}</dd></div>
                 <div><dt>"What happened"</dt><dd>{visible_lines(&notice.body).into_owned()}</dd></div>
                 <div><dt>"What to do next"</dt><dd>{visible_lines(&notice.next_action).into_owned()}</dd></div>
@@ -377,9 +380,15 @@ pub(super) fn notice(detail: &DeadLetterDetail, policy: &LetterPolicy, posted: O
                 {note(posted.and_then(|posted| posted.get("note")), true)}
                 <button name="confirmed" value="yes">"Close and put the notice into the outbox"</button>
             </form>
+            }
+            .into_any()
         }
-        .into_any(),
     }
+}
+
+/// The notice goes to the address itself; only its preview does not show it.
+pub(super) fn hidden_recipient(letter: DeadLetterId) -> impl IntoView + use<> {
+    view! { <small>"Masked here. "<a href=link::letter(letter)>"Reveal it on the letter's page"</a>"; the audit keeps that."</small> }
 }
 
 pub(super) fn follow_up(detail: &DeadLetterDetail, posted: Option<&Posted>, viewer: &str, owners: &[&str]) -> AnyView {

@@ -1,6 +1,7 @@
 //! `/outbox/{id}`: one notice whole, and what a person can do about it.
 
 use super::frame::{Loaded, Section, page};
+use super::letter_work::hidden_recipient;
 use super::outbox::{HIDDEN, how, when};
 use crate::api::{Access, Posted, Request, SendsNotices};
 use crate::components::json_text::MASKED;
@@ -10,6 +11,7 @@ use crate::components::name::{name, said};
 use crate::components::state_mark::{of_notice, state};
 use crate::error::AppError;
 use crate::model::ids::NoticeId;
+use crate::model::mask::MARKER;
 use crate::model::outbox::OutboxNotice;
 use crate::model::people::Role;
 use crate::model::text::visible_lines;
@@ -59,7 +61,13 @@ pub(super) fn contents(
         </p>
         {notice.sent_note.as_deref().filter(|_| may_see).map(|note| view! { <q>{visible_lines(note).into_owned()}</q> })}
         <dl class="facts">
-            <div><dt>"To"</dt><dd>{line(&content.recipient)}</dd></div>
+            <div>
+                <dt>"To"</dt>
+                <dd>
+                    {line(&content.recipient)}
+                    {(may_see && content.recipient.contains(MARKER)).then(|| hidden_recipient(notice.dead_letter_id))}
+                </dd>
+            </div>
             <div><dt>"Subject"</dt><dd>{line(&content.subject)}</dd></div>
             <div><dt>"What happened"</dt><dd>{text(&content.body)}</dd></div>
             <div><dt>"What to do next"</dt><dd>{text(&content.next_action)}</dd></div>

@@ -77,6 +77,7 @@ fn detail(letter: DeadLetter) -> DeadLetterDetail {
         decisions: Vec::new(),
         notice: None,
         follow_up: None,
+        related_payloads: Vec::new(),
         as_of: now(),
     }
 }

@@ -36,7 +36,7 @@ const UNSEEN: [&str; 12] =
 impl Again {
     /// The form, with what was typed in sight. Its one-time key is the same, so
     /// that it acts once even if the first press got through.
-    fn form(&self) -> impl IntoView + use<> {
+    pub fn form(&self) -> impl IntoView + use<> {
         let fields = self
             .fields
             .iter()

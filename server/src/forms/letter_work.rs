@@ -7,12 +7,12 @@ use crate::state::AppState;
 use crate::web::problem::{Problem, with_notice};
 use app::api::{Posted, masked_fields};
 use app::model::FieldError;
+use app::model::cover::mask_letter;
 use app::model::field_edits::with_fields;
 use app::model::ids::DeadLetterId;
 use app::model::job::RawJson;
 use app::model::json_tree::{JsonTree, differences};
 use app::model::letter::DeadLetterDetail;
-use app::model::mask::masked;
 use app::model::people::Role;
 use app::model::recovery::RecoveryAction;
 use app::pages::letter_work::posted_fields;
@@ -71,9 +71,7 @@ pub async fn post(
 /// What the page did not show must not get onto it by way of a form.
 async fn hide(state: &AppState, detail: &mut DeadLetterDetail) -> Stored<()> {
     let fields = masked_fields(&*state.store, &detail.letter.kind).await?;
-    if let Some(payload) = &mut detail.payload {
-        *payload = masked(payload, &fields).payload;
-    }
+    mask_letter(detail, &fields);
     Ok(())
 }
 

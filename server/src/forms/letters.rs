@@ -13,7 +13,7 @@ use app::model::job::{RawJson, ReplayMode};
 use app::model::json_tree::{JsonTree, typed_json};
 use app::model::people::Role;
 use app::model::recovery::{IdempotencyKey, LetterAct, RecoveryAction, SPLIT_PARTS};
-use app::model::text::{MAX_PAYLOAD_BYTES, clean};
+use app::model::text::{MAX_PAYLOAD_BYTES, clean, is_blank};
 use app::pages::notice::Notice;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, State};
@@ -181,7 +181,7 @@ pub(super) fn note(text: Option<&str>) -> Result<Option<String>, FieldError> {
 
 /// A field that is not blank, made storable.
 pub(super) fn filled(text: Option<&str>) -> Option<String> {
-    text.map(|text| clean(text.trim()).into_owned()).filter(|text| !text.is_empty())
+    text.map(|text| clean(text.trim()).into_owned()).filter(|text| !is_blank(text))
 }
 
 /// The parts, word for word, out of a JSON list.

@@ -6,7 +6,8 @@
 use crate::store::conflict::{letter_conflict, taken_conflict};
 use app::error::StoreError;
 use app::model::FieldError;
-use app::model::correction::{holds_marker, stored_differences, with_masked_restored};
+use app::model::correction::{Hidden, holds_marker, stored_differences, with_masked_restored};
+use app::model::cover::Cover;
 use app::model::customer_notice::{CustomerNotice, of_letter};
 use app::model::job::RawJson;
 use app::model::json_tree::{JsonTree, Step};
@@ -14,6 +15,7 @@ use app::model::letter::{DeadLetter, LetterStatus};
 use app::model::letter_policy::LetterPolicy;
 use app::model::recovery::{FOLLOW_UP_DAYS, LetterAct, RecoveryAction, TAKEN_SECONDS};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
+use std::borrow::Cow;
 
 /// The letter under our lock, with what its job carries and what is in force.
 #[derive(Debug, Clone)]
@@ -22,6 +24,8 @@ pub struct Held<'a> {
     pub letter: &'a DeadLetter,
     /// The parked job's input.
     pub payload: Option<&'a RawJson>,
+    /// Payloads of other generations, whose masked values this one may name.
+    pub related: &'a [RawJson],
     /// The kind's settings for letters.
     pub policy: &'a LetterPolicy,
     /// The database's clock since the lock is held.
@@ -83,6 +87,17 @@ impl ActPlan {
     }
 }
 
+impl Held<'_> {
+    /// What a page covers of this letter.
+    fn cover(&self) -> Cover {
+        let mut cover = Cover::of(self.payload, &self.policy.masked_fields);
+        for related in self.related {
+            cover.add(Some(related), &self.policy.masked_fields);
+        }
+        cover
+    }
+}
+
 /// Plans an act on a letter.
 ///
 /// # Errors
@@ -118,6 +133,27 @@ pub fn plan_act(held: &Held<'_>, act: &LetterAct) -> Result<ActPlan, StoreError>
     Ok(plan)
 }
 
+/// The act as it is written down: history and audit are read by people who may
+/// not see what is masked, and what was masked can be revealed in the payload.
+pub fn written<'a>(held: &Held<'_>, act: &'a LetterAct, plan: &mut ActPlan) -> Cow<'a, LetterAct> {
+    let fields = &held.policy.masked_fields;
+    let mut cover = held.cover();
+    for replay in &plan.replays {
+        cover.add(replay.payload.as_ref(), fields);
+    }
+    // With too much to look for the note would be lost whole.
+    if cover.is_empty() || cover.hides_all() || act.note.is_none() {
+        return Cow::Borrowed(act);
+    }
+    if let Some(follow_up) = &mut plan.follow_up {
+        follow_up.owner = cover.text(&follow_up.owner);
+    }
+    let mut covered = LetterAct { payload: None, payloads: None, ..act.clone() };
+    cover.put_on(&mut covered.note);
+    cover.put_on(&mut covered.owner);
+    Cow::Owned(covered)
+}
+
 /// Only whoever has it gives it back; anybody may take it over instead.
 fn plan_release(held: &Held<'_>) -> Result<ActPlan, StoreError> {
     match &held.letter.taken {
@@ -148,14 +184,18 @@ fn correct(held: &Held<'_>, act: &LetterAct, plan: &mut ActPlan) -> Result<(), S
     let original = held.payload.map_or(JsonTree::Object(Vec::new()), JsonTree::of);
     let masks = held.policy.masks();
     let is_masked = |place: &[Step]| masks.iter().any(|field| field.is_at(place));
-    let corrected = with_masked_restored(&original, payload, &is_masked)?;
+    let mut cover = held.cover();
+    let corrected = with_masked_restored(&original, payload, &Hidden { is_masked: &is_masked, cover: &cover })?;
     if corrected == original {
         return Err(
             FieldError::new("payload", "is the same as before: approve the dead letter to run it unchanged").into()
         );
     }
-    plan.difference = Some(stored_differences(&original, &corrected, &is_masked));
-    plan.replays.push(NewReplay { payload: Some(corrected.to_json()), inherits_key: true });
+    let payload = corrected.to_json();
+    cover.add(Some(&payload), &held.policy.masked_fields);
+    let hidden = Hidden { is_masked: &is_masked, cover: &cover };
+    plan.difference = Some(stored_differences(&original, &corrected, &hidden));
+    plan.replays.push(NewReplay { payload: Some(payload), inherits_key: true });
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //! database compiles it as a module of its own, with its transaction and clock.
 
 use super::audit::audit;
+use super::masking::covers;
 use super::{Db, TheStore, Tx};
 use crate::store::audit::Entry;
 use crate::store::conflict::follow_up_conflict;
@@ -79,7 +80,23 @@ async fn list_done(tx: &mut Tx, filter: &FollowUpFilter, limit: usize) -> Tried<
 
 async fn rows(mut query: QueryBuilder<Db>, tx: &mut Tx) -> Tried<Vec<FollowUp>> {
     let rows: Vec<StoredFollowUp> = query.build_query_as().fetch_all(&mut **tx).await?;
-    Ok(rows.into_iter().map(StoredFollowUp::follow_up).collect())
+    let mut found: Vec<FollowUp> = rows.into_iter().map(StoredFollowUp::follow_up).collect();
+    cover(tx, &mut found).await?;
+    Ok(found)
+}
+
+/// A person may have written a masked value of the letter into it.
+async fn cover(tx: &mut Tx, follow_ups: &mut [FollowUp]) -> Tried<()> {
+    let covers = covers(tx, follow_ups.iter().map(|one| one.dead_letter_id)).await?;
+    for one in follow_ups {
+        if let Some(cover) = covers.get(&one.dead_letter_id) {
+            for text in [&mut one.text, &mut one.owner] {
+                *text = cover.text(text);
+            }
+            cover.put_on(&mut one.done_note);
+        }
+    }
+    Ok(())
 }
 
 async fn find(store: &TheStore, id: FollowUpId) -> Tried<Option<FollowUp>> {
@@ -95,7 +112,9 @@ async fn find_row(tx: &mut Tx, id: FollowUpId) -> Tried<Option<FollowUp>> {
             .bind(id.0)
             .fetch_optional(&mut **tx)
             .await?;
-    Ok(row.map(StoredFollowUp::follow_up))
+    let mut found = row.map(StoredFollowUp::follow_up);
+    cover(tx, found.as_mut_slice()).await?;
+    Ok(found)
 }
 
 async fn finish(store: &TheStore, id: FollowUpId, note: Option<&str>, actor: &Actor) -> Tried<()> {

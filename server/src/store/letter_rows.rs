@@ -7,6 +7,7 @@ use crate::store::rows::{StoredAttempt, attempt_history, category, http_status, 
 use crate::store::time::At;
 use app::model::cover::Cover;
 use app::model::ids::{DeadLetterId, JobId};
+use app::model::job::RawJson;
 use app::model::letter::{DeadLetter, DeadLetterDetail, Decision, LetterStatus, Replay, Resolution, Route, Taken};
 use app::model::letter_policy::LetterPolicy;
 use app::model::policy::Overrides;
@@ -44,8 +45,8 @@ pub struct StoredLetter {
     pub(super) taken_until: Option<At>,
     /// The kind's changed settings, as JSON.
     pub(super) overrides: String,
-    /// The payload, where the kind masks fields and a list must know which
-    /// values to cover; empty if it is too large to be looked through.
+    /// Where the kind masks fields and a list must know which values to cover:
+    /// see [`masking_payloads`](crate::store::rows::masking_payloads).
     #[sqlx(default)]
     pub(super) masking: Option<String>,
 }
@@ -61,14 +62,9 @@ impl StoredLetter {
     /// masked values covered if the query says which they are.
     pub fn letter(mut self, now: DateTime<Utc>) -> Tried<DeadLetter> {
         let policy = self.policy()?;
-        let masking = json(self.masking.take());
+        let masking = self.masking.take();
         let mut letter = self.uncovered(&policy, now)?;
-        let cover = Cover::of(masking.as_ref(), &policy.masked_fields);
-        cover.put_on(&mut letter.evidence);
-        cover.put_on(&mut letter.error);
-        if let Some(resolution) = &mut letter.resolution {
-            cover.put_on(&mut resolution.note);
-        }
+        Cover::of_list(masking.as_deref(), &policy.masked_fields).put_on_letter(&mut letter);
         Ok(letter)
     }
 
@@ -148,6 +144,8 @@ pub struct LetterHistory {
     pub notice: Option<StoredNotice>,
     /// The follow-up, if there is one.
     pub follow_up: Option<StoredFollowUp>,
+    /// Payloads of other generations.
+    pub related_payloads: Vec<RawJson>,
 }
 
 impl StoredLetterDetail {
@@ -166,6 +164,7 @@ impl StoredLetterDetail {
             decisions: history.decisions.into_iter().map(StoredDecision::decision).collect::<Tried<_>>()?,
             notice: history.notice.map(StoredNotice::notice),
             follow_up: history.follow_up.map(StoredFollowUp::follow_up),
+            related_payloads: history.related_payloads,
             as_of,
         })
     }

@@ -2,6 +2,7 @@
 //! database compiles it as a module of its own, with its transaction and clock.
 
 use super::audit::audit;
+use super::masking::covers;
 use super::{Db, TheStore, Tx};
 use crate::auth::secret::Secret;
 use crate::store::audit::Entry;
@@ -85,6 +86,7 @@ async fn list(store: &TheStore, filter: &NoticeFilter) -> Tried<NoticePage> {
         let after = filter.after.filter(|after| after.is_sent);
         notices.extend(list_part(&mut tx, "sent_at IS NOT NULL", after, wanted - notices.len()).await?);
     }
+    cover(&mut tx, &mut notices).await?;
     tx.commit().await?;
     let has_more = notices.len() == wanted;
     notices.truncate(filter.limit as usize);
@@ -111,9 +113,24 @@ async fn list_part(
 
 async fn find(store: &TheStore, id: NoticeId) -> Tried<Option<(OutboxNotice, DateTime<Utc>)>> {
     let (mut tx, as_of) = store.read_page().await?;
-    let notice = find_row(&mut tx, id).await?;
+    let mut notice = find_row(&mut tx, id).await?;
+    cover(&mut tx, notice.as_mut_slice()).await?;
     tx.commit().await?;
     Ok(notice.map(|notice| (notice, as_of)))
+}
+
+/// A recipient comes out of the payload. Where the kind masks it, a page covers it
+/// here as everywhere; the letter's own page is where it is revealed.
+async fn cover(tx: &mut Tx, notices: &mut [OutboxNotice]) -> Tried<()> {
+    let covers = covers(tx, notices.iter().map(|notice| notice.dead_letter_id)).await?;
+    for notice in notices {
+        if let Some(cover) = covers.get(&notice.dead_letter_id) {
+            cover.put_on_notice(&mut notice.notice);
+            cover.put_on(&mut notice.sent_note);
+            cover.put_on(&mut notice.last_error);
+        }
+    }
+    Ok(())
 }
 
 async fn find_row(tx: &mut Tx, id: NoticeId) -> Tried<Option<OutboxNotice>> {

@@ -139,14 +139,14 @@ pub struct StoredFailure {
     pub(super) dead_letter_id: Option<i64>,
     /// Where the kind masks fields: its changed settings.
     pub(super) overrides: Option<String>,
-    /// Where the kind masks fields: the payload.
+    /// Where the kind masks fields: which values they are.
     pub(super) masking: Option<String>,
 }
 
 impl StoredFailure {
     /// The failure, with `error` as the query cut it.
     pub fn failure(mut self) -> Failure {
-        cover_of(self.overrides.as_deref(), self.masking.take()).put_on(&mut self.error);
+        cover_of(self.overrides.as_deref(), self.masking.as_deref()).put_on(&mut self.error);
         Failure {
             job_id: JobId(self.job_id),
             kind: self.kind,

@@ -17,6 +17,26 @@ use app::model::policy::Overrides;
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
+/// The payloads that tell which values of a job are masked, its own and that of
+/// what it replays, as a JSON list; one that is too large to be read for each line
+/// of a page leaves no list at all.
+macro_rules! masking_payloads {
+    ($job:literal) => {
+        concat!(
+            "CASE WHEN octet_length(",
+            $job,
+            ".payload) > 65536 THEN '' ELSE '[' || coalesce(",
+            $job,
+            ".payload, 'null') || coalesce((SELECT ',' || CASE WHEN octet_length(g.payload) > 65536 THEN '' \
+             ELSE coalesce(g.payload, 'null') END FROM dead_letters gl JOIN jobs g ON g.id = gl.job_id WHERE gl.id = ",
+            $job,
+            ".replay_of), '') || ']' END"
+        )
+    };
+}
+
+pub(in crate::store) use masking_payloads;
+
 /// A job as a list shows it.
 #[derive(Debug, FromRow)]
 pub struct StoredJob {
@@ -39,18 +59,18 @@ pub struct StoredJob {
     /// In lists, where the kind masks fields: its changed settings.
     #[sqlx(default)]
     pub(super) overrides: Option<String>,
-    /// In lists, where the kind masks fields: the payload.
+    /// In lists, where the kind masks fields: see [`masking_payloads`].
     #[sqlx(default)]
     pub(super) masking: Option<String>,
 }
 
 impl StoredJob {
     /// The job, with `last_error` as the query cut it.
-    pub fn summary(mut self) -> Tried<JobSummary> {
-        cover_of(self.overrides.as_deref(), self.masking.take()).put_on(&mut self.last_error);
+    pub fn summary(self) -> Tried<JobSummary> {
+        let cover = cover_of(self.overrides.as_deref(), self.masking.as_deref());
         let state = job_state(&self.state)?;
         let due_at = time(self.due_at);
-        Ok(JobSummary {
+        let mut summary = JobSummary {
             id: JobId(self.id),
             kind: self.kind,
             source: self.source,
@@ -68,7 +88,9 @@ impl StoredJob {
             dead_letter_id: self.dead_letter_id.map(DeadLetterId),
             reason_code: self.reason_code,
             field: self.field,
-        })
+        };
+        cover.put_on_summary(&mut summary);
+        Ok(summary)
     }
 }
 
@@ -99,7 +121,12 @@ pub struct StoredJobDetail {
 
 impl StoredJobDetail {
     /// The job with its attempts, read at `as_of`.
-    pub fn detail(self, attempts: Vec<StoredAttempt>, as_of: DateTime<Utc>) -> Tried<JobDetail> {
+    pub fn detail(
+        self,
+        attempts: Vec<StoredAttempt>,
+        related_payloads: Vec<RawJson>,
+        as_of: DateTime<Utc>,
+    ) -> Tried<JobDetail> {
         Ok(JobDetail {
             summary: self.job.summary()?,
             payload: json(self.payload),
@@ -121,6 +148,7 @@ impl StoredJobDetail {
             envelope: json(self.envelope),
             shadow_misses: misses(self.shadow_misses)?,
             attempt_history: attempt_history(attempts)?,
+            related_payloads,
             as_of,
         })
     }
@@ -357,11 +385,11 @@ pub fn category(word: Option<&str>) -> Option<Category> {
 }
 
 /// What covers masked values in the texts of a list: by the kind's changed
-/// settings and by the payload, both absent where the kind masks nothing.
-pub fn cover_of(overrides: Option<&str>, payload: Option<String>) -> Cover {
-    let (Some(overrides), Some(payload)) = (overrides, json(payload)) else { return Cover::default() };
+/// settings and by [`masking_payloads`], both absent where the kind masks nothing.
+pub fn cover_of(overrides: Option<&str>, masking: Option<&str>) -> Cover {
+    let Some(overrides) = overrides.filter(|_| masking.is_some()) else { return Cover::default() };
     match serde_json::from_str::<Overrides>(overrides) {
-        Ok(overrides) => Cover::of(Some(&payload), &LetterPolicy::effective(&overrides).masked_fields),
+        Ok(overrides) => Cover::of_list(masking, &LetterPolicy::effective(&overrides).masked_fields),
         Err(_) => Cover::of_everything(),
     }
 }

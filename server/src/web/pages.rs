@@ -229,8 +229,12 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
     let extensions = answer.extensions();
     let shown_on = extensions.get::<ShownOn>().and_then(|ShownOn(page)| page.parse::<Uri>().ok());
     let once = extensions.get::<Once>().cloned();
-    let is_away = answer.status() == StatusCode::SERVICE_UNAVAILABLE;
-    let again = again.filter(|_| is_away).and_then(Typed::form);
+    let is_lost = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::UNAUTHORIZED].contains(&answer.status());
+    let again = again.filter(|_| is_lost).and_then(Typed::form);
+    if let Some(again) = again.as_ref().filter(|_| answer.status() == StatusCode::UNAUTHORIZED) {
+        // No page of the app: whoever asks is signed in no more.
+        return Problem::session_ended().keeping(again);
+    }
     let told = extensions.get::<Told>().cloned().map(|told| Told { again, ..told });
     let posted = extensions.get::<Posted>().cloned();
     let mut attempts = Vec::with_capacity(2);
@@ -263,7 +267,8 @@ pub async fn show_problem(State(pages): State<Router>, request: Request, next: N
 }
 
 /// A form that somebody typed, before anybody looked at it: while the database is
-/// away nothing does, and what was typed must not be lost over that.
+/// away, or its sender signed out, nothing does, and what was typed must not be
+/// lost over that.
 struct Typed {
     action: String,
     body: Bytes,

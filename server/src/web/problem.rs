@@ -5,10 +5,11 @@
 
 use crate::state::AppState;
 use app::api::Posted;
+use app::components::markup::markup;
 use app::error::StoreError;
 use app::model::FieldError;
 use app::pages::notice::Notice;
-use app::pages::told::Told;
+use app::pages::told::{Again, Told};
 use axum::extract::rejection::FormRejection;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
@@ -233,6 +234,19 @@ impl Problem {
             label: self.link.1.to_owned(),
             again: None,
         }
+    }
+
+    /// The answer without a frame, with what was typed in a form that sends it once
+    /// more. The sign-in opens beside it: going there would lose it.
+    pub fn keeping(mut self, again: &Again) -> Response {
+        self.sentence
+            .push_str(" What you typed is kept below: sign in in another tab, come back to this one, and send it.");
+        let form = markup(again.form());
+        let page = self
+            .page()
+            .replace("</main>", &format!("{form}</main>"))
+            .replace("<a href=\"/login\">", "<a href=\"/login\" target=\"_blank\" rel=\"noopener\">");
+        (self.status, Html(page)).into_response()
     }
 
     fn page(&self) -> String {

@@ -41,6 +41,9 @@ impl Segment {
     /// A kind.
     pub(super) fn kind(&self) -> Result<Name, ApiError> {
         let text = self.text().ok_or_else(|| ApiError::invalid("kind", "must be UTF-8 in percent encoding"))?;
+        if text.contains('\0') {
+            return Err(ApiError::invalid("kind", "must not hold NUL"));
+        }
         Ok(Name::new("kind", text)?)
     }
 

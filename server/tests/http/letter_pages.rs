@@ -16,6 +16,9 @@ each_database![
     a_letter_is_compared_with_a_job_that_is_done,
     what_cannot_be_compared_is_said,
     what_is_masked_stays_masked_beside_its_field,
+    a_masked_value_is_seen_nowhere_through_its_whole_life,
+    a_search_says_what_it_does_not_look_through,
+    what_was_typed_survives_the_end_of_the_session,
     a_press_that_comes_too_late_says_what_happened_and_keeps_the_note,
     people_s_exports_are_audited,
 ];
@@ -185,6 +188,118 @@ async fn what_is_masked_stays_masked_beside_its_field(db: Arc<TestDatabase>) {
     let shown = Visitor::signed_in(&db, Role::Reviewer).await;
     let revealed = shown.send(Method::POST, &format!("/dead-letters/{letter}/reveal"), "").await;
     assert!(revealed.html.matches("DE8937040044").count() >= 4, "{}", revealed.text());
+}
+
+/// Refused, corrected, parked again, closed: every text around the payload names a
+/// masked value in another spelling, of the original and of the correction.
+async fn a_masked_value_is_seen_nowhere_through_its_whole_life(db: Arc<TestDatabase>) {
+    const OLD: &str = "DE89370400440532013000";
+    const NEW: &str = "FR7630006000011234567890189";
+    let client = Client::of(&db).await;
+    client.put("/api/v1/policies/k", json!({"masked_fields": ["bank.iban", "email"]})).await;
+    let job = json!({"kind": "k", "source": "s", "trace_id": format!("t-{OLD}"), "payload": {
+        "bank": {"iban": OLD}, "email": "anna.b@example.org", "memo": format!("pay to {OLD}"), "total": 7}});
+    client.post("/api/v1/jobs", json!({"jobs": [job]})).await;
+    let claim = async |worker: &str| {
+        client.post("/api/v1/claim", json!({"worker": worker, "kinds": ["k"]})).await.json()["jobs"][0].clone()
+    };
+    let end = async |job: &Value, call: &str, mut report: Value| {
+        report["lease_token"] = job["lease_token"].clone();
+        let path = format!("/api/v1/jobs/{}/{call}", job["id"].as_str().unwrap());
+        let ended = client.post(path, report).await.json();
+        ended["dead_letter_id"].as_str().unwrap_or_else(|| panic!("{ended}")).to_owned()
+    };
+    let act = async |letter: &str, mut body: Value| {
+        body["version"] = client.get(format!("/api/v1/dead-letters/{letter}")).await.json()["version"].clone();
+        let acted = client.post(format!("/api/v1/dead-letters/{letter}/actions"), body).await;
+        assert_eq!(acted.status, 200, "{}", acted.text());
+    };
+    let first = claim("w").await;
+    let refusal = json!({"reason_code": "AMBIGUOUS_VALUE", "field": format!("iban {OLD}"),
+        "evidence": "DE89 3704 0044 0532 0130 00", "envelope": {"tool_calls": [{"input": {"to": "anna.b%40example.org"}}]}});
+    let letter = end(&first, "refuse", refusal).await;
+    let correction = json!({"action": "correct_and_replay", "note": format!("{NEW}, not {OLD}"),
+        "payload": {"bank": {"iban": NEW}, "email": "•••", "memo": "pay to •••", "total": 8}});
+    act(&letter, correction).await;
+    let second = claim("w").await;
+    assert_eq!(second["payload"]["memo"], format!("pay to {OLD}"), "what was seen covered comes back whole");
+    let failure = json!({"http_status": 422, "error_code": format!("NO_{NEW}"), "error": format!("{OLD} became {NEW}"),
+        "envelope": {"trace_id": format!("was {OLD}")}});
+    let again = end(&second, "fail", failure).await;
+    act(&again, json!({"action": "close_and_notify", "note": format!("told anna.b@example.org about {NEW}")})).await;
+
+    let jobs = [&first, &second].map(|job| job["id"].as_str().unwrap().to_owned());
+    let mut pages = vec![
+        "/".to_owned(),
+        "/outbox".into(),
+        "/outbox/1".into(),
+        "/jobs".into(),
+        "/dead-letters/1/notify".into(),
+        "/dead-letters?status=all&view=list".into(),
+        "/dead-letters?status=all&view=groups".into(),
+        format!("/compare?left=letter:{letter}&right=letter:{again}"),
+        "/export/dead-letters.csv?status=all".into(),
+        "/export/dead-letters.json?status=all".into(),
+    ];
+    pages.extend(jobs.iter().map(|job| format!("/jobs/{job}")));
+    pages.extend([&letter, &again].map(|letter| format!("/dead-letters/{letter}")));
+    let leaks = |text: &str| {
+        let plain: String = text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+        [OLD, NEW, "anna.b@example.org", "anna.b%40example.org"].into_iter().find(|value| {
+            let value: String = value.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+            plain.contains(&value)
+        })
+    };
+    for role in Role::ALL {
+        let visitor = Visitor::signed_in(&db, role).await;
+        for path in &pages {
+            let page = visitor.get(path).await;
+            assert!([200, 403].contains(&page.status), "{path} as {role:?}: {}", page.status);
+            assert_eq!(leaks(&page.html), None, "{path} as {role:?}: {}", page.html);
+        }
+    }
+    let calls =
+        ["dead-letters?status=all", "export/dead-letters.csv?status=all", "export/dead-letters.json?status=all"];
+    let shown = [&letter, &again].map(|letter| format!("dead-letters/{letter}"));
+    for call in calls.map(str::to_owned).into_iter().chain(shown).chain(jobs.map(|job| format!("jobs/{job}"))) {
+        let answer = client.get(format!("/api/v1/{call}")).await;
+        assert_eq!((answer.status, leaks(&answer.text())), (200, None), "{call}: {}", answer.text());
+    }
+    let reviewer = Visitor::signed_in(&db, Role::Reviewer).await;
+    let revealed = reviewer.send(Method::POST, &format!("/dead-letters/{again}/reveal"), "").await;
+    assert!(revealed.html.contains(NEW) && revealed.html.contains("anna.b@example.org"), "{}", revealed.text());
+}
+
+async fn a_search_says_what_it_does_not_look_through(db: Arc<TestDatabase>) {
+    let client = Client::of(&db).await;
+    for kind in ["plain", "secret"] {
+        parked(&client, kind, &json!({})).await;
+    }
+    client.put("/api/v1/policies/secret", json!({"masked_fields": ["iban"]})).await;
+    let reviewer = Visitor::signed_in(&db, Role::Reviewer).await;
+    let said = async |path: &str| reviewer.get(path).await.text().contains("Payloads of secret are not searched");
+    assert!(said("/dead-letters?q=x").await && said("/dead-letters?view=list&kind=secret&q=x").await);
+    assert!(!said("/dead-letters?kind=plain&q=x").await && !said("/dead-letters").await);
+    let on_call = Visitor::signed_in(&db, Role::OnCall).await;
+    assert!(on_call.get("/dead-letters?q=x").await.text().contains("Only errors are searched"));
+    client.put("/api/v1/policies/secret", json!({"masked_fields": []})).await;
+    assert!(!said("/dead-letters?q=x").await, "nothing is masked any more");
+}
+
+async fn what_was_typed_survives_the_end_of_the_session(db: Arc<TestDatabase>) {
+    let client = Client::of(&db).await;
+    let letter = parked(&client, "k", &json!({})).await;
+    let gone = Visitor::signed_in(&db, Role::Reviewer).await.with_cookie("drainboard=of-yesterday");
+    let path = format!("/dead-letters/{letter}/actions");
+    let body = "action=reject_and_close&version=1&key=k1&note=half+an+hour+of+%3Cb%3Ework%3C%2Fb%3E";
+    let answer = gone.send(Method::POST, &path, body).await;
+    assert_eq!(answer.status, 401);
+    let html = &answer.html;
+    assert!(
+        html.contains("half an hour of &lt;b&gt;work&lt;/b&gt;") && html.contains("What you typed is kept below"),
+        "{html}"
+    );
+    assert!(html.contains(&format!("action=\"{path}\"")) && html.contains("name=\"key\" value=\"k1\""), "{html}");
 }
 
 async fn a_press_that_comes_too_late_says_what_happened_and_keeps_the_note(db: Arc<TestDatabase>) {

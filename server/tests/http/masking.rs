@@ -38,6 +38,10 @@ async fn masked_fields_stay_masked_unless_revealed(db: Arc<TestDatabase>) {
     assert!(revealed.text().contains(r#""iban":"DE8937""#), "{}", revealed.text());
     assert!(revealed.text().contains(r#"[{"account":9007199254740993},"#), "{}", revealed.text());
     client.get(format!("{path}?reveal=yes")).await.is_invalid("reveal");
+    for nothing in ["lines[0].account", "lines[*].account", "$.customer.iban", "/customer/iban", "**", "customer.**"] {
+        let refused = client.put("/api/v1/policies/k", json!({"masked_fields": [nothing]})).await;
+        refused.is_invalid("masked_fields");
+    }
 
     let claimed = client.claim("k").await;
     let report = json!({"lease_token": claimed["lease_token"], "error": "400 no", "http_status": 400});

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 each_database![
     users_have_unique_names,
-    names_differ_by_case,
+    nobody_is_called_what_looks_like_another,
     a_session_shows_its_user,
     a_session_ends_after_thirty_idle_minutes,
     a_session_ends_after_twelve_hours_however_active,
@@ -53,10 +53,17 @@ async fn users_have_unique_names(db: Arc<TestDatabase>) {
     assert!(matches!(unknown, Err(StoreError::NotFound(_))), "{unknown:?}");
 }
 
-async fn names_differ_by_case(db: Arc<TestDatabase>) {
-    let (small, large) = (add(&db, "mila", Role::OnCall).await, add(&db, "Mila", Role::Admin).await);
-    assert_ne!(small, large);
-    assert_eq!(db.store.find_user("Mila").await.unwrap().unwrap().role, Role::Admin);
+async fn nobody_is_called_what_looks_like_another(db: Arc<TestDatabase>) {
+    add(&db, "mila", Role::OnCall).await;
+    for look_alike in ["Mila", "mi1a", "m\u{456}la", "ｍｉｌａ", "command line", "System", "token ci", "Token x"] {
+        let added = db.store.add_user(&name(look_alike), Role::Admin, "hash", &actor("ada")).await;
+        assert!(matches!(&added, Err(StoreError::Invalid(e)) if e.field == "username"), "{look_alike}: {added:?}");
+        let invited = db.store.invite_user(&name(look_alike), Role::Admin, &sha("a"), &actor("ada")).await;
+        assert!(matches!(invited, Err(StoreError::Invalid(_))), "{look_alike}: {invited:?}");
+    }
+    assert_eq!((db.store.count_users().await, db.audit().await.len()), (Ok(1), 1), "nothing was stored");
+    add(&db, "milan", Role::OnCall).await;
+    assert_eq!(db.store.find_user("Mila").await, Ok(None), "signing in takes the very name");
     assert_eq!(db.store.find_user("mil%").await, Ok(None));
 }
 

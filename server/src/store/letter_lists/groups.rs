@@ -4,7 +4,6 @@
 use super::conditions::{push_conditions, push_status};
 use super::{Dialect, masking_payload};
 use crate::store::fault::{Fault, Tried};
-use crate::store::rows::json;
 use crate::store::time::At;
 use app::model::cover::Cover;
 use app::model::letter::Route;
@@ -166,7 +165,10 @@ impl StoredGroup {
     fn group(mut self) -> Tried<LetterGroup> {
         let overrides: Overrides = serde_json::from_str(&self.overrides)?;
         let fields = LetterPolicy::effective(&overrides).masked_fields;
-        Cover::of(json(self.masking.take()).as_ref(), &fields).put_on(&mut self.error);
+        let cover = Cover::of_list(self.masking.as_deref(), &fields);
+        for text in [&mut self.field, &mut self.error] {
+            cover.put_on(text);
+        }
         Ok(LetterGroup {
             key: self.group_key,
             kind: self.kind,

@@ -15,12 +15,11 @@ pub use groups::{GroupRows, StoredGroup, StoredGroupPart, group_parts, group_row
 use super::fault::Tried;
 use super::letter_rows::StoredLetter;
 use super::rows::json;
-use app::model::cover::Cover;
+use app::model::cover::{Cover, mask_payload};
 use app::model::ids::DeadLetterId;
 use app::model::letter::DeadLetter;
 use app::model::letter_export::ExportedLetter;
 use app::model::letter_filter::LetterFilter;
-use app::model::mask::masked;
 use chrono::{DateTime, Utc};
 use sqlx::{Database, FromRow, QueryBuilder};
 
@@ -47,13 +46,15 @@ pub trait Dialect: Database {
     fn push_number(query: &mut QueryBuilder<Self>, number: i64);
 }
 
-/// The payload that tells which values are masked, where the kind of a letter `l`
-/// masks any; empty if it is too large to be read for each letter of a list.
+/// What tells which values are masked, where the kind of a letter `l` masks any.
 macro_rules! masking_payload {
     () => {
-        "(SELECT CASE WHEN octet_length(p.payload) <= 65536 THEN p.payload ELSE '' END \
-          FROM jobs p JOIN kinds h ON h.kind = p.kind \
-          WHERE p.id = l.job_id AND h.overrides LIKE '%\"masked_fields\"%')"
+        concat!(
+            "(SELECT ",
+            crate::store::rows::masking_payloads!("p"),
+            " FROM jobs p JOIN kinds h ON h.kind = p.kind \
+             WHERE p.id = l.job_id AND h.overrides LIKE '%\"masked_fields\"%')"
+        )
     };
 }
 pub(crate) use masking_payload;
@@ -116,7 +117,9 @@ pub fn export_batch<DB: Dialect>(filter: &LetterFilter, now: DateTime<Utc>) -> Q
         .push("), sized AS (SELECT id, sum(bytes) OVER (ORDER BY id DESC) - bytes AS bytes_before FROM batch) SELECT ");
     query.push(letter_columns!("l.evidence", "l.error", "CAST(NULL AS text)"));
     query.push(
-        ", l.envelope, j.payload, j.payload_ref, j.upstream_handoffs
+        ", l.envelope, j.payload, j.payload_ref, j.upstream_handoffs,
+           (SELECT g.payload FROM dead_letters gl JOIN jobs g ON g.id = gl.job_id JOIN kinds h ON h.kind = g.kind
+            WHERE gl.id = j.replay_of AND h.overrides LIKE '%\"masked_fields\"%') AS replayed_payload
          FROM sized JOIN dead_letters l ON l.id = sized.id JOIN jobs j ON j.id = l.job_id WHERE sized.bytes_before < ",
     );
     query.push(BATCH_BYTES).push(" ORDER BY l.id DESC");
@@ -132,6 +135,8 @@ pub struct StoredExport {
     payload_ref: Option<String>,
     upstream_handoffs: Option<String>,
     envelope: Option<String>,
+    /// Of what the job replays, where the kind masks fields.
+    replayed_payload: Option<String>,
 }
 
 impl StoredExport {
@@ -140,21 +145,20 @@ impl StoredExport {
     /// one, and never by the file.
     pub fn exported(self, as_of: DateTime<Utc>) -> Tried<ExportedLetter> {
         let hidden = self.letter.policy()?.masked_fields;
-        let payload = json(self.payload);
-        let cover = Cover::of(payload.as_ref(), &hidden);
+        let mut payload = json(self.payload);
+        let mut cover = Cover::of(payload.as_ref(), &hidden);
+        cover.add(json(self.replayed_payload).as_ref(), &hidden);
+        mask_payload(&mut payload, &hidden);
         let mut exported = ExportedLetter {
             letter: self.letter.letter(as_of)?,
             payload_ref: self.payload_ref,
-            payload: payload.map(|payload| masked(&payload, &hidden).payload),
+            payload,
             upstream_handoffs: json(self.upstream_handoffs),
             envelope: json(self.envelope),
         };
-        for text in [&mut exported.letter.evidence, &mut exported.letter.error, &mut exported.payload_ref] {
-            cover.put_on(text);
-        }
-        if let Some(resolution) = &mut exported.letter.resolution {
-            cover.put_on(&mut resolution.note);
-        }
+        cover.put_on_masked(&mut exported.payload);
+        cover.put_on_letter(&mut exported.letter);
+        cover.put_on(&mut exported.payload_ref);
         cover.put_on_json(&mut exported.upstream_handoffs);
         cover.put_on_json(&mut exported.envelope);
         Ok(exported)

@@ -2,8 +2,9 @@
 
 use super::audit::audit;
 use super::history::write_decision;
+use super::masking::list_related_payloads;
 use super::{Transaction, letters};
-use crate::store::acting::{ActPlan, Held, LetterChange, NewReplay, other_request, plan_act};
+use crate::store::acting::{ActPlan, Held, LetterChange, NewReplay, other_request, plan_act, written};
 use crate::store::audit::Entry;
 use crate::store::fault::{Fault, Tried};
 use app::error::StoreError;
@@ -28,8 +29,14 @@ pub(super) async fn act(pool: &PgPool, act: &LetterAct, actor: &Actor) -> Tried<
     let now = lock(&mut tx, act).await?;
     let (letter, policy) = letters::find(&mut tx, act.id, now).await?.ok_or(StoreError::NotFound("dead letter"))?;
     let payload = find_payload(&mut tx, act).await?;
-    let held = Held { letter: &letter, payload: payload.as_ref(), policy: &policy, now, by: &actor.name };
-    let plan = plan_act(&held, act)?;
+    let related = match policy.masked_fields.as_slice() {
+        [] => Vec::new(),
+        _ => list_related_payloads(&mut tx, letter.job_id).await?,
+    };
+    let held =
+        Held { letter: &letter, payload: payload.as_ref(), related: &related, policy: &policy, now, by: &actor.name };
+    let mut plan = plan_act(&held, act)?;
+    let act = &*written(&held, act, &mut plan);
     change_letter(&mut tx, act, &plan, actor, now).await?;
     let mut replay_job_ids = Vec::with_capacity(plan.replays.len());
     if act.action.resolves() {

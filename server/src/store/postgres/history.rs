@@ -3,6 +3,7 @@
 
 use super::Transaction;
 use super::jobs::list_attempts;
+use super::masking::list_related_payloads;
 use crate::store::acting::ActPlan;
 use crate::store::fault::Tried;
 use crate::store::letter_rows::{LetterHistory, StoredDecision, StoredReplay};
@@ -74,7 +75,7 @@ pub(super) async fn write_decision(
     Ok(())
 }
 
-/// All that hangs on a letter; five statements whatever its length.
+/// All that hangs on a letter; six statements whatever its length.
 pub(super) async fn find_history(tx: &mut Transaction, id: DeadLetterId, job: JobId) -> Tried<LetterHistory> {
     let attempts = list_attempts(tx, job).await?;
     let replays: Vec<StoredReplay> = sqlx::query_as(
@@ -110,5 +111,6 @@ pub(super) async fn find_history(tx: &mut Transaction, id: DeadLetterId, job: Jo
     .bind(id.0)
     .fetch_optional(&mut **tx)
     .await?;
-    Ok(LetterHistory { attempts, replays, decisions, notice, follow_up })
+    let related_payloads = list_related_payloads(tx, job).await?;
+    Ok(LetterHistory { attempts, replays, decisions, notice, follow_up, related_payloads })
 }

@@ -1,6 +1,7 @@
 //! Lists of jobs, and one job whole.
 
 use super::Transaction;
+use super::masking::list_related_payloads;
 use crate::store::fault::Tried;
 use crate::store::rows::{StoredAttempt, StoredJob, StoredJobDetail};
 use app::model::ids::JobId;
@@ -14,9 +15,12 @@ const ATTEMPTS_SHOWN: i64 = 1_000;
 /// What tells which masked values an error in a list must not show.
 macro_rules! masking_columns {
     () => {
-        "CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN k.overrides END AS overrides, \
-         CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN \
-           CASE WHEN octet_length(j.payload) <= 65536 THEN j.payload ELSE '' END END AS masking"
+        concat!(
+            "CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN k.overrides END AS overrides, \
+             CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN ",
+            crate::store::rows::masking_payloads!("j"),
+            " END AS masking"
+        )
     };
 }
 
@@ -83,8 +87,9 @@ pub(super) async fn find_job(pool: &PgPool, id: JobId) -> Tried<Option<JobDetail
     .fetch_optional(&mut *tx)
     .await?;
     let attempts = list_attempts(&mut tx, id).await?;
+    let related = list_related_payloads(&mut tx, id).await?;
     tx.commit().await?;
-    row.map(|row| row.detail(attempts, as_of)).transpose()
+    row.map(|row| row.detail(attempts, related, as_of)).transpose()
 }
 
 /// The attempts of a job, oldest first.

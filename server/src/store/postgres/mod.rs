@@ -26,6 +26,12 @@ mod follow_ups;
 mod history;
 mod jobs;
 mod letters;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
+#[path = "../masking.rs"]
+mod masking;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
+#[path = "../names.rs"]
+mod names;
 mod open;
 #[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../outbox.rs"]

@@ -66,7 +66,11 @@ WITH clock AS MATERIALIZED (
         left(a.error, 2000) AS error, a.next_run_at, d.id AS dead_letter_id,
         CASE WHEN k.overrides LIKE '%"masked_fields"%' THEN k.overrides END AS overrides,
         CASE WHEN k.overrides LIKE '%"masked_fields"%' THEN
-            (SELECT CASE WHEN octet_length(p.payload) <= 65536 THEN p.payload ELSE '' END
+            -- As masking_payloads! has it.
+            (SELECT CASE WHEN octet_length(p.payload) > 65536 THEN '' ELSE '[' || coalesce(p.payload, 'null')
+                || coalesce((SELECT ',' || CASE WHEN octet_length(g.payload) > 65536 THEN ''
+                        ELSE coalesce(g.payload, 'null') END
+                    FROM dead_letters gl JOIN jobs g ON g.id = gl.job_id WHERE gl.id = p.replay_of), '') || ']' END
              FROM jobs p WHERE p.id = a.job_id) END AS masking
     FROM (SELECT * FROM attempts WHERE outcome IN ('failed', 'lost') AND NOT is_canary
           ORDER BY ended_at DESC, job_id DESC LIMIT 10) a

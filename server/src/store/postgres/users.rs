@@ -2,6 +2,7 @@
 
 use super::Transaction;
 use super::audit::audit;
+use super::names::refuse_look_alike;
 use crate::store::audit::Entry;
 use crate::store::conflict::{last_admin_conflict, link_conflict, name_conflict, password_conflict};
 use crate::store::fault::{Fault, Tried, is_duplicate};
@@ -212,6 +213,8 @@ pub(super) async fn change_password(
 }
 
 pub(super) async fn insert_user(tx: &mut Transaction, name: &str, role: Role, password_hash: &str) -> Tried<UserId> {
+    sqlx::query("LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE").execute(&mut **tx).await?;
+    refuse_look_alike(tx, name).await?;
     let id = sqlx::query_scalar(
         "INSERT INTO users (name, role, password_hash, created_at) VALUES ($1, $2, $3, clock_timestamp()) RETURNING id",
     )

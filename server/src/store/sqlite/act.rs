@@ -2,8 +2,9 @@
 
 use super::audit::audit;
 use super::history::write_decision;
+use super::masking::list_related_payloads;
 use super::{SqliteStore, Tx, letters};
-use crate::store::acting::{ActPlan, Held, LetterChange, NewReplay, other_request, plan_act};
+use crate::store::acting::{ActPlan, Held, LetterChange, NewReplay, other_request, plan_act, written};
 use crate::store::audit::Entry;
 use crate::store::fault::Tried;
 use crate::store::time::At;
@@ -23,8 +24,20 @@ impl SqliteStore {
             return Ok(Acted { letter, replay_job_ids });
         }
         let payload = find_payload(&mut tx, act).await?;
-        let held = Held { letter: &letter, payload: payload.as_ref(), policy: &policy, now: tx.now, by: &actor.name };
-        let plan = plan_act(&held, act)?;
+        let related = match policy.masked_fields.as_slice() {
+            [] => Vec::new(),
+            _ => list_related_payloads(&mut tx, letter.job_id).await?,
+        };
+        let held = Held {
+            letter: &letter,
+            payload: payload.as_ref(),
+            related: &related,
+            policy: &policy,
+            now: tx.now,
+            by: &actor.name,
+        };
+        let mut plan = plan_act(&held, act)?;
+        let act = &*written(&held, act, &mut plan);
         change_letter(&mut tx, act, &plan, actor).await?;
         if act.action.resolves() {
             release_unique_key(&mut tx, act).await?;

@@ -1,5 +1,6 @@
 //! Lists of jobs, and one job whole.
 
+use super::masking::list_related_payloads;
 use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
 use crate::store::rows::{StoredAttempt, StoredJob, StoredJobDetail};
@@ -13,9 +14,12 @@ const ATTEMPTS_SHOWN: u32 = 1_000;
 /// What tells which masked values an error in a list must not show.
 macro_rules! masking_columns {
     () => {
-        "CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN k.overrides END AS overrides, \
-         CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN \
-           CASE WHEN octet_length(j.payload) <= 65536 THEN j.payload ELSE '' END END AS masking"
+        concat!(
+            "CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN k.overrides END AS overrides, \
+             CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN ",
+            crate::store::rows::masking_payloads!("j"),
+            " END AS masking"
+        )
     };
 }
 
@@ -77,9 +81,10 @@ impl SqliteStore {
             return Ok(None);
         };
         let attempts = list_attempts(&mut tx, id).await?;
+        let related = list_related_payloads(&mut tx, id).await?;
         let as_of = tx.now;
         tx.commit().await?;
-        Ok(Some(row.detail(attempts, as_of)?))
+        Ok(Some(row.detail(attempts, related, as_of)?))
     }
 }
 

@@ -20,6 +20,10 @@ mod follow_ups;
 mod history;
 mod jobs;
 mod letters;
+#[path = "../masking.rs"]
+mod masking;
+#[path = "../names.rs"]
+mod names;
 #[path = "../outbox.rs"]
 mod outbox;
 mod panel;

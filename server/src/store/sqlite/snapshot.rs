@@ -4,6 +4,7 @@
 use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
 use crate::store::readings::{AdmittingClaim, StoredFailure, StoredKind, StoredRecent, StoredTick, StoredWorker};
+use crate::store::rows::masking_payloads;
 use crate::store::time::At;
 use app::model::reading::{NOTICE_PATIENCE_SECONDS, Snapshot};
 use chrono::TimeDelta;
@@ -151,19 +152,20 @@ async fn find_last_success(tx: &mut Tx) -> Tried<Option<At>> {
 }
 
 async fn list_failures(tx: &mut Tx) -> Tried<Vec<StoredFailure>> {
-    Ok(sqlx::query_as(
+    Ok(sqlx::query_as(concat!(
         "SELECT a.job_id, a.kind, a.ended_at, a.attempt, k.max_attempts, a.category, a.failure_reason, a.http_status,
            substr(a.error, 1, 2000) AS error, a.next_run_at, l.id AS dead_letter_id,
            CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN k.overrides END AS overrides,
            CASE WHEN k.overrides LIKE '%\"masked_fields\"%' THEN
-             (SELECT CASE WHEN octet_length(p.payload) <= 65536 THEN p.payload ELSE '' END
-              FROM jobs p WHERE p.id = a.job_id) END AS masking
+             (SELECT ",
+        masking_payloads!("p"),
+        " FROM jobs p WHERE p.id = a.job_id) END AS masking
          FROM (SELECT * FROM attempts WHERE outcome IN ('failed', 'lost') AND is_canary = 0
                ORDER BY ended_at DESC, job_id DESC LIMIT 10) a
          JOIN kinds k ON k.kind = a.kind
          LEFT JOIN dead_letters l ON l.job_id = a.job_id
          ORDER BY a.ended_at DESC, a.job_id DESC",
-    )
+    ))
     .fetch_all(&mut **tx)
     .await?)
 }

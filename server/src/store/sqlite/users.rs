@@ -1,6 +1,7 @@
 //! Users, their passwords and set-up links.
 
 use super::audit::audit;
+use super::names::refuse_look_alike;
 use super::{SqliteStore, Tx};
 use crate::store::audit::Entry;
 use crate::store::conflict::{last_admin_conflict, link_conflict, name_conflict, password_conflict};
@@ -207,6 +208,7 @@ async fn put_link(tx: &mut Tx, user: UserId, link_sha256: &str) -> Tried<()> {
 }
 
 pub(super) async fn add_user(tx: &mut Tx, name: &str, role: Role, password_hash: &str) -> Tried<UserId> {
+    refuse_look_alike(tx, name).await?;
     let now = At(tx.now);
     let id = sqlx::query_scalar(
         "INSERT INTO users (name, role, password_hash, created_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",

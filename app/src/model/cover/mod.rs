@@ -2,28 +2,33 @@
 //! quote, a handoff's note, an envelope. A mask on a field is no use while its
 //! value stands beside it.
 //!
-//! Values of fewer than [`MIN_CHARACTERS`] characters, `true`, `false` and `null`
+//! Values of fewer than four characters, `true`, `false` and `null`
 //! are not looked for: every text would be full of markers.
 
-use super::job::{Attempt, JobDetail, RawJson};
-use super::json_tree::{JsonTree, Step};
-use super::letter::DeadLetterDetail;
-use super::mask::{FieldPath, MARKER, mask_payload};
+mod finder;
 
-/// Shortest value that is looked for, in characters.
-pub const MIN_CHARACTERS: usize = 4;
+use self::finder::{Finder, MIN_CHARACTERS};
+use super::customer_notice::CustomerNotice;
+use super::job::{Attempt, JobDetail, JobSummary, RawJson};
+use super::json_tree::{JsonTree, Step};
+use super::letter::{DeadLetter, DeadLetterDetail};
+use super::mask::{FieldPath, MARKER, masked};
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
 /// With more values than this a text is hidden whole, so that no payload can
 /// make a page slow.
 const MAX_VALUES: usize = 200;
-/// Longest end of a text, in bytes, that is taken for a value cut in two.
-const MAX_TAIL: usize = 200;
+/// Nor is a longer value looked for, in bytes.
+const MAX_VALUE_BYTES: usize = 64 * 1024;
 
 /// The values that a payload's masked fields hide.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Cover {
-    /// The longest first, so that no rest of a value stays beside a marker.
-    values: Vec<String>,
+    values: BTreeSet<String>,
     hides_all: bool,
+    finder: OnceLock<Option<Finder>>,
 }
 
 impl Cover {
@@ -35,22 +40,37 @@ impl Cover {
         cover
     }
 
+    /// What the fields hide in each payload of a list, as text; of one that cannot
+    /// be read, as [`Self::of`].
+    pub fn of_list(payloads: Option<&str>, fields: &[String]) -> Self {
+        let Some(payloads) = payloads.filter(|_| !fields.is_empty()) else { return Self::default() };
+        match serde_json::from_str::<Vec<&RawValue>>(payloads) {
+            Err(_) => Self::of_everything(),
+            Ok(payloads) => {
+                let mut cover = Self::default();
+                for payload in payloads {
+                    cover.add(Some(&RawJson::stored(payload.get().to_owned())), fields);
+                }
+                cover
+            }
+        }
+    }
+
     /// Hides every text whole.
     pub fn of_everything() -> Self {
-        Self { values: Vec::new(), hides_all: true }
+        Self { hides_all: true, ..Self::default() }
     }
 
     /// The same for one more place that the fields are hidden in.
     pub fn add(&mut self, json: Option<&RawJson>, fields: &[String]) {
         let Some(json) = json.filter(|_| !fields.is_empty()) else { return };
         let paths: Result<Vec<FieldPath>, _> = fields.iter().map(|field| field.parse()).collect();
-        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(json.as_str()).is_ok();
+        let is_json = serde_json::from_str::<&RawValue>(json.as_str()).is_ok();
         match paths {
             Ok(paths) if is_json => {
                 self.collect(&JsonTree::of(json), &mut Vec::new(), &paths, false);
-                self.values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-                self.values.dedup();
                 self.hides_all |= self.values.len() > MAX_VALUES;
+                self.finder = OnceLock::new();
             }
             _ => self.hides_all = true,
         }
@@ -86,20 +106,10 @@ impl Cover {
         }
         let text = text.unwrap_or_else(|| raw.to_owned());
         let text = text.trim();
-        if text.chars().count() < MIN_CHARACTERS {
-            return;
+        self.hides_all |= text.len() > MAX_VALUE_BYTES;
+        if text.chars().count() >= MIN_CHARACTERS {
+            self.values.insert(text.to_owned());
         }
-        // As JSON within a text spells it.
-        let quoted = serde_json::Value::from(text).to_string();
-        let spelled = &quoted[1..quoted.len() - 1];
-        if spelled != text {
-            self.values.push(spelled.to_owned());
-        }
-        if !spelled.is_ascii() {
-            self.values.push(in_ascii(spelled, |hex| hex));
-            self.values.push(in_ascii(spelled, |hex| hex.to_uppercase()));
-        }
-        self.values.push(text.to_owned());
     }
 
     /// Whether there is nothing to hide.
@@ -107,21 +117,26 @@ impl Cover {
         self.values.is_empty() && !self.hides_all
     }
 
-    /// The text with each value covered, also where a cut left its beginning.
+    /// Whether every text is hidden whole, because there is too much to look for.
+    pub fn hides_all(&self) -> bool {
+        self.hides_all
+    }
+
+    /// The text with each value covered, however the text spells it, and also
+    /// where a cut left its beginning.
     pub fn text(&self, text: &str) -> String {
-        if self.hides_all {
-            return MARKER.to_owned();
+        if self.is_empty() {
+            return text.to_owned();
         }
-        let mut out = text.to_owned();
-        for value in &self.values {
-            if out.contains(value.as_str()) {
-                out = out.replace(value.as_str(), MARKER);
-            }
-        }
-        if let Some(tail) = self.values.iter().filter_map(|value| beginning_at_end(&out, value)).max() {
-            out.truncate(out.len() - tail);
+        let finder = self.finder.get_or_init(|| Finder::of(self.values.iter().map(String::as_str)));
+        let Some(finder) = finder.as_ref().filter(|_| !self.hides_all) else { return MARKER.to_owned() };
+        let (mut out, mut rest) = (String::with_capacity(text.len()), 0);
+        for place in finder.find(text) {
+            out.push_str(&text[rest..place.start]);
             out.push_str(MARKER);
+            rest = place.end;
         }
+        out.push_str(&text[rest..]);
         out
     }
 
@@ -137,7 +152,8 @@ impl Cover {
         if before == after { json.clone() } else { after.to_json() }
     }
 
-    fn tree(&self, tree: &mut JsonTree) {
+    /// Covers each value in a tree's texts, keys and numbers.
+    pub fn tree(&self, tree: &mut JsonTree) {
         match tree {
             JsonTree::Array(items) => items.iter_mut().for_each(|item| self.tree(item)),
             JsonTree::Object(members) => {
@@ -178,52 +194,75 @@ impl Cover {
         }
     }
 
+    /// Covers what a letter says in a list.
+    pub fn put_on_letter(&self, letter: &mut DeadLetter) {
+        for text in [&mut letter.field, &mut letter.evidence, &mut letter.error, &mut letter.error_code] {
+            self.put_on(text);
+        }
+        if let Some(resolution) = &mut letter.resolution {
+            self.put_on(&mut resolution.note);
+        }
+    }
+
+    /// Covers what a job says in a list.
+    pub fn put_on_summary(&self, job: &mut JobSummary) {
+        for text in [&mut job.verdict, &mut job.last_error, &mut job.field, &mut job.worker] {
+            self.put_on(text);
+        }
+    }
+
+    /// Covers a notice, its recipient included.
+    pub fn put_on_notice(&self, notice: &mut CustomerNotice) {
+        let CustomerNotice { recipient, subject, body, next_action, when } = notice;
+        for text in [recipient, subject, body, next_action, when] {
+            *text = self.text(text);
+        }
+    }
+
+    /// Covers what was masked already, field by field: with too much to look for
+    /// it stays as it is.
+    pub fn put_on_masked(&self, json: &mut Option<RawJson>) {
+        if !self.hides_all {
+            self.put_on_json(json);
+        }
+    }
+
     fn put_on_attempts(&self, attempts: &mut [Attempt]) {
         for attempt in attempts {
-            self.put_on(&mut attempt.error);
+            for text in [&mut attempt.error, &mut attempt.error_code] {
+                self.put_on(text);
+            }
+            attempt.worker = self.text(&attempt.worker);
         }
     }
 }
 
-/// As JSON writers spell it that keep to ASCII: `J\u00f6rg`.
-fn in_ascii(text: &str, digits: impl Fn(String) -> String) -> String {
-    let mut units = [0; 2];
-    let mut out = String::with_capacity(text.len() * 2);
-    for c in text.chars() {
-        match c {
-            c if c.is_ascii() => out.push(c),
-            c => c.encode_utf16(&mut units).iter().for_each(|unit| {
-                out.push_str("\\u");
-                out.push_str(&digits(format!("{unit:04x}")));
-            }),
-        }
-    }
-    out
-}
-
-/// How many bytes at the end of the text are the beginning of the value: what is
-/// left of it where a list cut the text.
-fn beginning_at_end(text: &str, value: &str) -> Option<usize> {
-    let longest = value.len().min(text.len()).min(MAX_TAIL);
-    (MIN_CHARACTERS..longest).rev().find(|&bytes| {
-        value.get(..bytes).is_some_and(|start| start.chars().count() >= MIN_CHARACTERS && text.ends_with(start))
-    })
+/// Puts the masks on a payload, and covers what they hide where it stands once
+/// more in it; answers the fields that hid something.
+pub fn mask_payload(payload: &mut Option<RawJson>, fields: &[String]) -> Vec<String> {
+    let Some(json) = payload else { return Vec::new() };
+    let cover = Cover::of(Some(json), fields);
+    let masked = masked(json, fields);
+    *payload = Some(masked.payload);
+    cover.put_on_masked(payload);
+    masked.hidden
 }
 
 /// Puts the masks on all that a letter carries; answers the fields that hid
 /// something in its payload.
 pub fn mask_letter(detail: &mut DeadLetterDetail, fields: &[String]) -> Vec<String> {
-    let cover = Cover::of(detail.payload.as_ref(), fields);
+    let mut cover = Cover::of(detail.payload.as_ref(), fields);
     let hidden = mask_payload(&mut detail.payload, fields);
+    for related in &detail.related_payloads {
+        cover.add(Some(related), fields);
+    }
     if cover.is_empty() {
         return hidden;
     }
-    let letter = &mut detail.letter;
-    for text in [&mut letter.evidence, &mut letter.error, &mut detail.payload_ref] {
+    cover.put_on_masked(&mut detail.payload);
+    cover.put_on_letter(&mut detail.letter);
+    for text in [&mut detail.payload_ref, &mut detail.trace_id] {
         cover.put_on(text);
-    }
-    if let Some(resolution) = &mut letter.resolution {
-        cover.put_on(&mut resolution.note);
     }
     cover.put_on_json(&mut detail.upstream_handoffs);
     cover.put_on_json(&mut detail.envelope);
@@ -232,14 +271,16 @@ pub fn mask_letter(detail: &mut DeadLetterDetail, fields: &[String]) -> Vec<Stri
         cover.put_on(&mut decision.note);
         cover.put_on_json(&mut decision.difference);
     }
+    for replay in &mut detail.replays {
+        cover.put_on(&mut replay.verdict);
+    }
     if let Some(sent) = &mut detail.notice {
-        let notice = &mut sent.notice;
-        for text in [&mut notice.recipient, &mut notice.subject, &mut notice.body, &mut notice.next_action] {
-            *text = cover.text(text);
-        }
+        cover.put_on_notice(&mut sent.notice);
     }
     if let Some(left) = &mut detail.follow_up {
-        left.text = cover.text(&left.text);
+        for text in [&mut left.text, &mut left.owner] {
+            *text = cover.text(text);
+        }
     }
     hidden
 }
@@ -250,12 +291,16 @@ pub(super) fn cover_job(job: &mut JobDetail, cover: &Cover) {
     if cover.is_empty() {
         return;
     }
-    for json in [&mut job.result, &mut job.values, &mut job.evidence, &mut job.upstream_handoffs, &mut job.envelope] {
+    for json in [&mut job.payload, &mut job.result, &mut job.values, &mut job.evidence] {
+        cover.put_on_masked(json);
+    }
+    for json in [&mut job.upstream_handoffs, &mut job.envelope] {
         cover.put_on_json(json);
     }
-    for text in [&mut job.reason, &mut job.payload_ref, &mut job.unique_key, &mut job.summary.last_error] {
+    for text in [&mut job.reason, &mut job.payload_ref, &mut job.unique_key, &mut job.trace_id] {
         cover.put_on(text);
     }
+    cover.put_on_summary(&mut job.summary);
     cover.put_on_attempts(&mut job.attempt_history);
 }
 
@@ -296,6 +341,43 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_covered_however_a_text_spells_it() {
+        let cover = cover(
+            r#"{"iban":"DE89370400440532013000","name":"Jörg Ölm","mail":"anna.b+x@example.org","sum":1234567.89,"n":"1407"}"#,
+            &["iban", "name", "mail", "sum", "n"],
+        );
+        for (text, expected) in [
+            ("IBAN de89370400440532013000.", "IBAN •••."),
+            ("IBAN DE89 3704 0044 0532 0130 00.", "IBAN •••."),
+            ("IBAN DE89-3704-0044-0532-0130-00", "IBAN •••"),
+            ("IBAN DE89\u{a0}3704\u{a0}0044\u{200b}0532 0130 00", "IBAN •••"),
+            ("for JÖRG ÖLM", "for •••"),
+            ("for jo\u{308}rg o\u{308}lm", "for •••"),
+            ("for Jorg Olm", "for •••"),
+            ("?name=J%C3%B6rg%20%C3%96lm&x=1", "?name=•••&x=1"),
+            ("?name=j%c3%b6rg+%c3%96lm", "?name=•••"),
+            ("mailto:anna.b%2Bx%40example.org", "mailto:•••"),
+            ("mailto:anna.b+x@EXAMPLE.org", "mailto:•••"),
+            ("sum 1,234,567.89", "sum •••"),
+            ("ＤＥ８９３７０４００４４０５３２０１３０００", "•••"),
+            ("at 14:07, in 1,407 ways", "at 14:07, in 1,407 ways"),
+            ("cut off at DE89 3704 00…", "cut off at •••…"),
+            ("DE89 is not 3704, and 0044 no 0532", "DE89 is not 3704, and 0044 no 0532"),
+        ] {
+            assert_eq!(cover.text(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_payload_says_a_masked_value_nowhere_else() {
+        let mut payload = Some(RawJson::stored(
+            r#"{"iban":"DE89370400","memo":"pay to DE89 3704 00","n":0.10,"DE89370400":[1e400]}"#.to_owned(),
+        ));
+        assert_eq!(mask_payload(&mut payload, &["iban".to_owned()]), ["iban"]);
+        assert_eq!(payload.unwrap().as_str(), r#"{"iban":"•••","memo":"pay to •••","n":0.10,"•••":[1e400]}"#);
+    }
+
+    #[test]
     fn json_changes_only_where_a_value_is() {
         let cover = cover(r#"{"iban":"DE8937","n":9007199254740993}"#, &["iban", "n"]);
         let covered = |json: &str| cover.json(&RawJson::stored(json.to_owned())).as_str().to_owned();
@@ -321,7 +403,7 @@ mod tests {
     #[test]
     fn a_megabyte_of_values_is_no_danger() {
         let payload = format!("{{\"a\":[{}]}}", vec!["\"aaaaaaaa\""; 90_000].join(","));
-        assert_eq!(cover(&payload, &["a"]).text(&"a".repeat(1 << 20)).len(), (1 << 20) / 8 * MARKER.len());
+        assert_eq!(cover(&payload, &["a"]).text(&"a".repeat(1 << 20)).len(), MARKER.len());
     }
 
     proptest! {
