@@ -263,7 +263,7 @@ async fn a_masked_value_is_seen_nowhere_through_its_whole_life(db: Arc<TestDatab
     let shown = [&letter, &again].map(|letter| format!("dead-letters/{letter}"));
     for call in calls.map(str::to_owned).into_iter().chain(shown).chain(jobs.map(|job| format!("jobs/{job}"))) {
         let answer = client.get(format!("/api/v1/{call}")).await;
-        assert_eq!((answer.status, leaks(&answer.text())), (200, None), "{call}: {}", answer.text());
+        assert_eq!((answer.status, leaks(answer.text())), (200, None), "{call}: {}", answer.text());
     }
     let reviewer = Visitor::signed_in(&db, Role::Reviewer).await;
     let revealed = reviewer.send(Method::POST, &format!("/dead-letters/{again}/reveal"), "").await;
