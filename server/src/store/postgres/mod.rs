@@ -12,6 +12,8 @@ mod artifacts;
 mod audit;
 #[path = "../bulk.rs"]
 mod bulk;
+#[path = "../canaries.rs"]
+mod canaries;
 mod claim;
 mod duties;
 mod ending;
