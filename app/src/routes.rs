@@ -8,6 +8,8 @@ use crate::pages::account::AccountPage;
 use crate::pages::artifact::ArtifactPage;
 use crate::pages::audit::AuditPage;
 use crate::pages::bulk::{BulkPage, BulksPage};
+use crate::pages::canaries::CanariesPage;
+use crate::pages::canary::CanaryPage;
 use crate::pages::compare::ComparePage;
 use crate::pages::dead_letter::DeadLetterPage;
 use crate::pages::dead_letters::DeadLettersPage;
@@ -63,6 +65,8 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/outbox/:id") view=OutboxNoticePage ssr=SsrMode::Async />
                 <Route path=path!("/follow-ups") view=FollowUpsPage ssr=SsrMode::Async />
                 <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
+                <Route path=path!("/canaries") view=CanariesPage ssr=SsrMode::Async />
+                <Route path=path!("/canaries/:id") view=CanaryPage ssr=SsrMode::Async />
                 <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />
                 <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />
                 <Route path=path!("/settings") view=SettingsPage ssr=SsrMode::Async />

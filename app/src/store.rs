@@ -10,10 +10,11 @@ use crate::error::StoreError;
 use crate::model::artifact::{Artifact, ArtifactHash};
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
+use crate::model::canary::{CanaryDetail, CanaryInput, CanaryOverview, RunCause};
 use crate::model::delivery::TryOutcome;
 use crate::model::evidence::counts::{EvidenceCount, EvidenceCountQuery};
 use crate::model::follow_up::{FollowUp, FollowUpFilter, FollowUpPage};
-use crate::model::ids::{BulkId, DeadLetterId, FollowUpId, JobId, NoticeId, TokenId, UserId};
+use crate::model::ids::{BulkId, CanaryId, DeadLetterId, FollowUpId, JobId, NoticeId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
 };
@@ -220,6 +221,35 @@ pub trait ArtifactStore {
     async fn known_artifacts(&self, hashes: &[ArtifactHash]) -> Stored<Vec<ArtifactHash>>;
 }
 
+/// Known-bad inputs, and how their runs ended.
+#[async_trait]
+pub trait CanaryStore {
+    /// All canaries with their last runs, and what alarms.
+    async fn list_canaries(&self) -> Stored<CanaryOverview>;
+
+    /// One canary with its newest runs, those before the run `before`, at most `limit`.
+    async fn find_canary(&self, id: CanaryId, before: Option<i64>, limit: u32) -> Stored<Option<CanaryDetail>>;
+
+    /// Adds a canary, or changes the one of that id. `Invalid` for a reason code
+    /// outside the kind's set, `Conflict` for a name that is taken, `NotFound`. Audited.
+    async fn save_canary(&self, id: Option<CanaryId>, input: &CanaryInput, actor: &Actor) -> Stored<CanaryId>;
+
+    /// Adds all of them, or none; one whose name is there replaces what it says. Audited.
+    async fn import_canaries(&self, inputs: &[CanaryInput], actor: &Actor) -> Stored<()>;
+
+    /// Runs a canary now: answers the job. `NotFound`; `Conflict` while it runs
+    /// or is disabled. Audited.
+    async fn run_canary(&self, id: CanaryId, cause: RunCause, actor: &Actor) -> Stored<JobId>;
+
+    /// Ends runs that nobody takes and starts those that are due, each once
+    /// whatever the number of servers; answers how many were started.
+    async fn run_due_canaries(&self) -> Stored<u64>;
+
+    /// A run that was done alarms nobody any more. `NotFound`; `Conflict` when
+    /// it did not. Audited.
+    async fn clear_canary_run(&self, run: i64, actor: &Actor) -> Stored<()>;
+}
+
 /// Settings.
 #[async_trait]
 pub trait PolicyStore {
@@ -358,6 +388,7 @@ pub trait Store:
     + OutboxStore
     + FollowUpStore
     + ArtifactStore
+    + CanaryStore
     + PolicyStore
     + PeopleStore
     + AuditStore

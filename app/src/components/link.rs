@@ -2,7 +2,7 @@
 //! hold `/`, `?`, `#`, `..` or anything else.
 
 use crate::model::artifact::ArtifactHash;
-use crate::model::ids::{BulkId, DeadLetterId, JobId, NoticeId};
+use crate::model::ids::{BulkId, CanaryId, DeadLetterId, JobId, NoticeId};
 use crate::model::letter_filter::LetterFilter;
 use crate::model::letter_group::GroupCursor;
 use url::form_urlencoded::Serializer;
@@ -39,6 +39,14 @@ pub fn bulk(id: BulkId, after: Option<DeadLetterId>) -> String {
 pub const OUTBOX: &str = "/outbox";
 /// What is left to somebody by a date.
 pub const FOLLOW_UPS: &str = "/follow-ups";
+
+/// Known-bad inputs, and whether they are refused.
+pub const CANARIES: &str = "/canaries";
+
+/// The page of one canary.
+pub fn canary(id: CanaryId) -> String {
+    format!("{CANARIES}/{id}")
+}
 
 /// The page of one notice.
 pub fn notice(id: NoticeId) -> String {

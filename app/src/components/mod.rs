@@ -5,6 +5,7 @@ pub mod attempts;
 pub mod bulk_bar;
 pub mod bulk_draft;
 pub mod bulk_progress;
+pub mod canary_alarm;
 pub mod envelope;
 pub mod filter_chips;
 pub mod handoffs;

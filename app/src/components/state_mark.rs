@@ -2,6 +2,7 @@
 //! style sheet by the class, the shape from here, the word beside it.
 
 use crate::model::bulk::{BulkState, ItemOutcome};
+use crate::model::canary::RunResult;
 use crate::model::job::{AttemptOutcome, JobState};
 use crate::model::letter::{LetterStatus, Route};
 use crate::model::outbox::NoticeState;
@@ -155,6 +156,18 @@ pub fn of_follow_up(is_done: bool, is_due: bool) -> Mark {
         (true, _) => mark("●", "s-done"),
         (false, true) => mark("▲", "s-held"),
         (false, false) => mark("○", "s-due"),
+    }
+}
+
+/// The mark of how a run of a canary ended; `None` while it runs.
+pub fn of_run(result: Option<RunResult>) -> Mark {
+    match result {
+        None => mark("◐", "s-progress"),
+        Some(RunResult::Passed) => mark("●", "s-done"),
+        Some(RunResult::WrongCode | RunResult::WrongField | RunResult::EvidenceFailed) => mark("▲", "s-held"),
+        Some(RunResult::Done) => mark("■", "s-dead"),
+        Some(RunResult::Failed) => mark("×", "s-dead"),
+        Some(RunResult::NotTaken) => mark("▽", "s-later"),
     }
 }
 

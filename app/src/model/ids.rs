@@ -71,6 +71,11 @@ id_type!(
     FollowUpId
 );
 
+id_type!(
+    /// A known-bad input that must be refused.
+    CanaryId
+);
+
 /// The text is not a decimal id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id is a decimal string from 1 to 9223372036854775807")]

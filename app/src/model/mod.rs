@@ -8,6 +8,7 @@ pub mod alerting;
 pub mod artifact;
 pub mod audit;
 pub mod bulk;
+pub mod canary;
 pub mod classify;
 pub mod correction;
 pub mod cover;

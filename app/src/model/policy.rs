@@ -232,6 +232,17 @@ impl Policy {
 }
 
 impl KindPolicy {
+    /// The closed set of its reason codes.
+    pub fn reason_codes(&self) -> Vec<String> {
+        let list = self.settings.get("reason_codes").and_then(|shown| shown.value.as_array());
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Whether its agent may refuse at all.
+    pub fn may_refuse(&self) -> bool {
+        self.settings.get("may_refuse").and_then(|shown| shown.value.as_bool()).unwrap_or(true)
+    }
+
     /// The payload fields that are masked.
     pub fn masked_fields(&self) -> Vec<String> {
         let list = self.settings.get("masked_fields").and_then(|shown| shown.value.as_array());

@@ -188,6 +188,8 @@ pub struct Snapshot {
     /// Notices that failed, or that nobody has tried to send for
     /// [`NOTICE_PATIENCE_SECONDS`].
     pub stuck_notices: i64,
+    /// Runs of canaries that were done instead of refused, and that nobody cleared.
+    pub done_canaries: i64,
 }
 
 /// The figures of one kind with its verdict, as shown.
@@ -253,6 +255,8 @@ pub struct Reading {
     /// Notices that failed, or that nobody has tried to send for
     /// [`NOTICE_PATIENCE_SECONDS`].
     pub stuck_notices: i64,
+    /// Runs of canaries that were done instead of refused, and that nobody cleared.
+    pub done_canaries: i64,
 }
 
 impl Reading {
@@ -295,6 +299,7 @@ impl Reading {
             unresolved_dead_letters: snapshot.unresolved_dead_letters,
             due_follow_ups: snapshot.due_follow_ups,
             stuck_notices: snapshot.stuck_notices,
+            done_canaries: snapshot.done_canaries,
         }
     }
 }

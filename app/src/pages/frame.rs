@@ -5,6 +5,7 @@ use super::failed::{failed, heading};
 use super::notice::notice;
 use super::unread::unread;
 use crate::api::{Access, FailureReport, PageError, Request, permit};
+use crate::components::canary_alarm::canary_alarm;
 use crate::components::letter_places::letter_places;
 use crate::components::markup::markup;
 use crate::components::name::{name, said};
@@ -163,6 +164,7 @@ impl Frame {
             {head(self.section, &self.viewer, self.panel.unresolved_dead_letters())}
             <main id="content" tabindex="-1">
                 {verdict_line(verdict, self.panel.as_of())}
+                {canary_alarm(&self.panel)}
                 {contents}
                 {(!self.panel.is_fresh).then(|| last_reading(&self.panel))}
             </main>

@@ -5,6 +5,8 @@ pub mod account;
 pub mod artifact;
 pub mod audit;
 pub mod bulk;
+pub mod canaries;
+pub mod canary;
 pub mod compare;
 pub mod dead_letter;
 pub mod dead_letters;

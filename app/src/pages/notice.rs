@@ -71,13 +71,21 @@ pub enum Notice {
     FollowUpDone,
     /// Settings of a kind were changed.
     PolicyChanged,
+    /// A canary was saved.
+    CanarySaved,
+    /// Canaries were imported.
+    CanariesImported,
+    /// A canary was started.
+    CanaryStarted,
+    /// An alarm was acknowledged.
+    CanaryCleared,
     /// The database is away.
     Unavailable,
 }
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 37] = [
         Self::SignedOut,
         Self::SignInFailed,
         Self::SignInSlowedDown,
@@ -110,6 +118,10 @@ impl Notice {
         Self::NoticeHurried,
         Self::FollowUpDone,
         Self::PolicyChanged,
+        Self::CanarySaved,
+        Self::CanariesImported,
+        Self::CanaryStarted,
+        Self::CanaryCleared,
         Self::Unavailable,
     ];
 
@@ -148,6 +160,10 @@ impl Notice {
             Self::NoticeHurried => "notice-hurried",
             Self::FollowUpDone => "follow-up-done",
             Self::PolicyChanged => "policy-changed",
+            Self::CanarySaved => "canary-saved",
+            Self::CanariesImported => "canaries-imported",
+            Self::CanaryStarted => "canary-started",
+            Self::CanaryCleared => "canary-cleared",
             Self::Unavailable => "unavailable",
         }
     }
@@ -199,6 +215,10 @@ impl Notice {
             Self::NoticeHurried => "It is tried again at once, and for another day if it has to be.",
             Self::FollowUpDone => "Done.",
             Self::PolicyChanged => "Changed: these settings are in force now.",
+            Self::CanarySaved => "Saved.",
+            Self::CanariesImported => "Imported.",
+            Self::CanaryStarted => "Started. How it ends is shown here once a worker has answered.",
+            Self::CanaryCleared => "Acknowledged.",
             Self::Unavailable => "Nothing was done: the database is not available. Try again.",
         }
     }
@@ -225,6 +245,10 @@ impl Notice {
                 | Self::NoticeHurried
                 | Self::FollowUpDone
                 | Self::PolicyChanged
+                | Self::CanarySaved
+                | Self::CanariesImported
+                | Self::CanaryStarted
+                | Self::CanaryCleared
         )
     }
 }

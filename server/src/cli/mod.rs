@@ -3,6 +3,7 @@
 //! What a script needs goes to standard output alone (a token, the verdict);
 //! everything else, the log included, goes to standard error.
 
+mod canary;
 mod database;
 mod migrate;
 mod policy;
@@ -67,6 +68,9 @@ enum Command {
     /// Make the bearer tokens that workers and scripts use.
     #[command(subcommand)]
     Token(token::Command),
+    /// Run and import canaries: inputs that must be refused.
+    #[command(subcommand)]
+    Canary(canary::Command),
     /// Show and change the policy of a kind.
     #[command(subcommand)]
     Policy(policy::Command),
@@ -89,6 +93,7 @@ impl Cli {
             Command::Verify { contains } => return Ok(verify::run(&self.database, contains.as_deref()).await),
             Command::User(command) => command.run(&self.database).await?,
             Command::Token(command) => command.run(&self.database).await?,
+            Command::Canary(command) => return command.run(&self.database).await,
             Command::Policy(command) => command.run(&self.database).await?,
         }
         Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod burst;
+mod canaries;
 mod chance;
 mod children;
 mod invoices;
@@ -77,6 +78,7 @@ pub async fn run(args: Args, database: &Database) -> anyhow::Result<ExitCode> {
     };
     let store = database.open_or_make().await?;
     let tokens = accounts::prepare(&*store).await?;
+    canaries::add(&*store).await?;
     let config = Config { listen: args.listen, ..Config::loopback(database.url()) };
     let state = AppState::new(store, config);
 

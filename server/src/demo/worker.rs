@@ -8,7 +8,7 @@
 use super::model_client::{ModelClient, NotAnswered};
 use super::parent;
 use super::report::{ARTIFACTS, report_of};
-use crate::worker_api::jobs::claim::ClaimBody;
+use crate::worker_api::jobs::claim::{ClaimBody, Special};
 use crate::worker_api::jobs::fail::FailBody;
 use crate::worker_client::{ClientError, Report, WorkerClient};
 use app::model::ids::JobId;
@@ -95,7 +95,7 @@ impl Worker {
                 kinds: Some(kinds),
                 limit: Some(args.claim),
                 lease_seconds: Some(args.lease_seconds),
-                accepts: None,
+                accepts: Some(vec![Special::Canary]),
             },
             at_once: args.at_once.max(1),
             lease_seconds: args.lease_seconds,

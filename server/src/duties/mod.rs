@@ -1,6 +1,6 @@
 //! What the server does without being asked: parks jobs whose worker is lost,
-//! deletes what is older than its keep, acts on the letters of bulks, and sends
-//! customer notices.
+//! deletes what is older than its keep, acts on the letters of bulks, sends
+//! customer notices, and runs canaries.
 //!
 //! One duty at a time, and beside them the bulks and the notices. Small batches with pauses between, so that
 //! nobody waits for them. A fault is logged once, not at every try; the duties
@@ -27,6 +27,8 @@ const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
 const LOOK_FOR_BULKS: Duration = Duration::from_millis(500);
 /// Until a notice that is due is found.
 const LOOK_FOR_NOTICES: Duration = Duration::from_secs(1);
+/// Until a canary that is due is found.
+const LOOK_FOR_CANARIES: Duration = Duration::from_secs(5);
 /// A round ends after so long, so that reaping is never late by more.
 const ROUND: Duration = Duration::from_secs(2);
 
@@ -40,7 +42,12 @@ const KEEP_RESOLVED_SECONDS: u32 = 90 * 86_400;
 pub fn spawn(store: Arc<dyn Store>, notices: Option<Target>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let sender = notices.map(Sender::new);
-        tokio::join!(work_on_bulks(&*store), send_notices(&*store, sender.as_ref()), park_and_purge(&*store));
+        tokio::join!(
+            work_on_bulks(&*store),
+            send_notices(&*store, sender.as_ref()),
+            run_canaries(&*store),
+            park_and_purge(&*store)
+        );
     })
 }
 
@@ -53,6 +60,19 @@ async fn send_notices(store: &dyn Store, sender: Option<&Sender>) {
         let pause = if tried.as_ref().is_ok_and(|tried| *tried > 0) { BETWEEN_BATCHES } else { LOOK_FOR_NOTICES };
         trouble.note(tried.map(|_| ()));
         sleep(pause).await;
+    }
+}
+
+/// Canaries, when they are due.
+async fn run_canaries(store: &dyn Store) {
+    let mut trouble = Trouble::default();
+    loop {
+        trouble.note(store.run_due_canaries().await.map(|started| {
+            if started > 0 {
+                tracing::info!(started, "canaries were started");
+            }
+        }));
+        sleep(LOOK_FOR_CANARIES).await;
     }
 }
 

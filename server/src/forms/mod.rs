@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod bulk;
+pub mod canaries;
 pub mod follow_ups;
 pub mod kinds;
 pub mod letter_work;
@@ -40,6 +41,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::post("/jobs/{id}/reveal", reveal::of_job),
         Endpoint::post("/outbox/{id}", outbox::post),
         Endpoint::post("/follow-ups", follow_ups::post),
+        Endpoint::post("/canaries", canaries::add).taking(canaries::MAX_FORM_BYTES),
+        Endpoint::post("/canaries/{id}", canaries::act).taking(canaries::MAX_FORM_BYTES),
+        Endpoint::get("/canaries/{id}/export", canaries::export),
         Endpoint::post("/kinds/pause", kinds::pause),
         Endpoint::get("/kinds/pause", async || Redirect::to("/policies")),
         Endpoint::post("/kinds/masked-fields", kinds::mask),

@@ -5,7 +5,7 @@ use crate::store::rows::StoredAudit;
 use crate::store::time::At;
 use app::model::audit::{Noted, Outcome};
 use app::model::bulk::Steer;
-use app::model::ids::{BulkId, FollowUpId, JobId, NoticeId};
+use app::model::ids::{BulkId, CanaryId, FollowUpId, JobId, NoticeId};
 use app::model::people::{Actor, Role, Scope};
 use app::model::policy::Change;
 use app::model::recovery::LetterAct;
@@ -113,6 +113,16 @@ impl Entry {
     /// A follow-up is done.
     pub fn follow_up_done(id: FollowUpId, note: Option<&str>) -> Self {
         Self::new("follow_up_done", format!("follow_up {id}"), note.map(|note| json!({ "note": note })))
+    }
+
+    /// A canary was added, changed, run or cleared.
+    pub fn canary(action: &'static str, id: CanaryId, details: Value) -> Self {
+        Self::new(action, format!("canary {id}"), Some(details))
+    }
+
+    /// A run was cleared that alarmed.
+    pub fn canary_clear(run: i64) -> Self {
+        Self::new("canary_clear", format!("canary_run {run}"), None)
     }
 
     /// A kind's policy was changed; a change of nothing but the pause is called by its name.

@@ -8,6 +8,7 @@
 pub mod acting;
 pub mod audit;
 pub mod bulk_rows;
+pub mod canary_rows;
 pub mod chain;
 pub mod conflict;
 pub mod fault;
@@ -40,6 +41,7 @@ pub(crate) const EVERY_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM kinds) OR EXI
      OR EXISTS (SELECT 1 FROM notices) OR EXISTS (SELECT 1 FROM follow_ups) OR EXISTS (SELECT 1 FROM artifacts) \
      OR EXISTS (SELECT 1 FROM bulks) OR EXISTS (SELECT 1 FROM bulk_items) \
      OR EXISTS (SELECT 1 FROM evidence_counts) \
+     OR EXISTS (SELECT 1 FROM canaries) OR EXISTS (SELECT 1 FROM canary_runs) OR EXISTS (SELECT 1 FROM last_models) \
      OR EXISTS (SELECT 1 FROM audit_head) OR EXISTS (SELECT 1 FROM set_up_links)";
 
 /// What to do when there is no database of ours at the URL.

@@ -4,6 +4,7 @@
 //! says in the same transaction. Nothing here touches a database.
 
 use app::model::FieldError;
+use app::model::canary::CanaryEnd;
 use app::model::classify::{Category, WORKER_LOST, classify};
 use app::model::evidence::{Checked, Claimed, check, quote_of};
 use app::model::fingerprint::{FINGERPRINT_VERSION, fingerprint_text};
@@ -125,6 +126,29 @@ impl EndPlan {
             (JobState::Dropped, ..) => Ended::Dropped,
             _ => Ended::Done,
         }
+    }
+}
+
+impl EndPlan {
+    /// How it ended for a canary, once it ended; `end` is what a worker said, if one did.
+    pub fn canary_end(&self, end: Option<&AttemptEnd>) -> Option<CanaryEnd> {
+        let reason_code = || self.attempt.reason_code.clone().unwrap_or_default();
+        if self.state == JobState::Waiting {
+            return None;
+        }
+        Some(match (self.attempt.outcome, end) {
+            (AttemptOutcome::Refused, Some(AttemptEnd::Refuse(report))) => {
+                CanaryEnd::Refused { reason_code: reason_code(), field: report.field.clone() }
+            }
+            (AttemptOutcome::EvidenceFailed, _) => CanaryEnd::EvidenceFailed {
+                reason_code: reason_code(),
+                field: self.checked.misses.first().map(|miss| miss.field.clone()),
+            },
+            (AttemptOutcome::Done, Some(AttemptEnd::Done(report))) => {
+                CanaryEnd::Done { verdict: report.verdict.clone() }
+            }
+            _ => CanaryEnd::Failed { error: self.attempt.error.clone().unwrap_or_default() },
+        })
     }
 }
 

@@ -11,6 +11,7 @@ mod access;
 mod artifacts;
 mod bad_input;
 mod bulk;
+mod canaries;
 mod evidence;
 mod export;
 mod faults;
@@ -32,11 +33,12 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 19] = [
+    let topics: [fn() -> Vec<Trial>; 20] = [
         access::trials,
         artifacts::trials,
         bad_input::trials,
         bulk::trials,
+        canaries::trials,
         evidence::trials,
         export::trials,
         faults::trials,

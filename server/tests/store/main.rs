@@ -12,6 +12,7 @@ mod accounts;
 mod artifacts;
 mod audit;
 mod bulk;
+mod canaries;
 mod claim;
 mod enqueue;
 mod finish;
@@ -37,7 +38,7 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 25] = [
+    let topics: [fn() -> Vec<Trial>; 26] = [
         accounts::trials,
         artifacts::trials,
         audit::trials,
@@ -49,6 +50,7 @@ fn main() {
         letters::trials,
         recovery::trials,
         bulk::trials,
+        canaries::trials,
         outbox::trials,
         follow_ups::trials,
         letter_lists::trials,

@@ -10,6 +10,7 @@ mod people;
 #[cfg(test)]
 mod tests;
 
+use super::canary_alarm::canary_alarm;
 use super::markup::markup;
 use super::moment::{absolute, moment};
 use super::state_mark::{of_verdict, shape, verdict_word};
@@ -87,6 +88,7 @@ fn head(view: &PanelView) -> impl IntoView {
             </p>
             {(!why.is_empty()).then(|| view! { <p class="why">{why.join(" · ")}</p> })}
         </header>
+        {canary_alarm(view)}
         <p id="say" class="unseen" role="status" data-keep=""></p>
     }
 }

@@ -70,6 +70,7 @@ fn snapshot(kinds: Vec<KindSnapshot>) -> Snapshot {
         unresolved_dead_letters: 0,
         due_follow_ups: 0,
         stuck_notices: 0,
+        done_canaries: 0,
     }
 }
 

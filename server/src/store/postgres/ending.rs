@@ -1,6 +1,6 @@
 //! An attempt ends: what the plan says is written, whoever ended it.
 
-use super::{Transaction, evidence};
+use super::{Transaction, canaries, evidence};
 use crate::store::fault::Tried;
 use crate::store::plan::{EndPlan, NewLetter, Running, plan_lost};
 use crate::store::rows::{kept_misses, narrow};
@@ -197,6 +197,7 @@ pub(super) async fn park_exhausted(tx: &mut Transaction, limit: u32) -> Tried<u6
         let policy = job.policy()?;
         let plan = plan_lost(&job.running(&policy), narrow(job.lost_before));
         write_end(tx, job, &plan, None).await?;
+        canaries::after_end(tx, job.now, &job.kind, job.id, job.is_canary, &plan, None).await?;
     }
     Ok(jobs.len() as u64)
 }

@@ -1,8 +1,8 @@
 //! Calls that carry a lease token: heartbeats and ends.
 
-use super::Transaction;
 use super::ending::{LockedJob, write_end};
 use super::workers::record_work;
+use super::{Transaction, canaries};
 use crate::store::fault::Tried;
 use crate::store::plan::plan_end;
 use app::error::StoreError;
@@ -45,6 +45,8 @@ pub(super) async fn finish(pool: &PgPool, id: JobId, lease_token: i64, end: &Att
         AttemptEnd::Refuse(_) | AttemptEnd::Fail(_) => None,
     };
     let letter = write_end(&mut tx, &leased.job, &plan, done).await?;
+    canaries::after_end(&mut tx, leased.job.now, &leased.job.kind, id.0, leased.job.is_canary, &plan, Some(end))
+        .await?;
     record_work(&mut tx, &leased.job).await?;
     tx.commit().await?;
     Ok(plan.answer(letter))

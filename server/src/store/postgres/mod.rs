@@ -14,6 +14,8 @@ mod audit;
 #[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../bulk.rs"]
 mod bulk;
+#[path = "../canaries.rs"]
+mod canaries;
 mod claim;
 mod duties;
 mod ending;

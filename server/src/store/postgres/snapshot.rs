@@ -25,6 +25,7 @@ struct StoredSnapshot {
     unresolved_dead_letters: i64,
     due_follow_ups: i64,
     stuck_notices: i64,
+    done_canaries: i64,
 }
 
 /// Reads the snapshot.
@@ -46,5 +47,6 @@ pub(super) async fn snapshot(pool: &PgPool) -> Tried<Snapshot> {
         unresolved_dead_letters: stored.unresolved_dead_letters,
         due_follow_ups: stored.due_follow_ups,
         stuck_notices: stored.stuck_notices,
+        done_canaries: stored.done_canaries,
     })
 }

@@ -114,6 +114,7 @@ SELECT json_build_object(
     'due_follow_ups',
         (SELECT count(*) FROM follow_ups
          WHERE done_at IS NULL AND due <= ((SELECT now FROM clock) AT TIME ZONE 'UTC')::date),
+    'done_canaries', (SELECT count(*) FROM canary_runs WHERE result = 'done' AND cleared_at IS NULL),
     'stuck_notices',
         (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NOT NULL)
         + (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NULL

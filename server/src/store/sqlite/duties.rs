@@ -46,6 +46,7 @@ pub(super) async fn park_lost(tx: &mut Tx, limit: u32) -> Tried<u64> {
     for job in &jobs {
         let plan = job.plan_lost(tx.now)?;
         job.write_end(tx, &plan, None).await?;
+        job.tell_canaries(tx, &plan, None).await?;
     }
     Ok(jobs.len() as u64)
 }

@@ -1,6 +1,6 @@
 //! Heartbeats and the end of attempts, under the lease.
 
-use super::{SqliteStore, Tx, claim, evidence};
+use super::{SqliteStore, Tx, canaries, claim, evidence};
 use crate::store::fault::Tried;
 use crate::store::plan::{AttemptRow, EndPlan, NewLetter, Running, plan_end, plan_lost};
 use crate::store::rows::{kept_misses, narrow};
@@ -92,6 +92,7 @@ impl SqliteStore {
             AttemptEnd::Refuse(_) | AttemptEnd::Fail(_) => None,
         };
         let letter = job.write_end(&mut tx, &plan, done).await?;
+        job.tell_canaries(&mut tx, &plan, Some(end)).await?;
         if let Some(worker) = &job.worker {
             seen_working(&mut tx, worker, &job.kind).await?;
         }
@@ -177,6 +178,12 @@ impl LeasedJob {
             self.insert_ending(tx, outcome, plan.attempt.reason_code.as_deref(), done).await?;
         }
         Ok(letter)
+    }
+
+    /// Keeps what the end means for a canary, or what it says about the kind's model.
+    pub(super) async fn tell_canaries(&self, tx: &mut Tx, plan: &EndPlan, end: Option<&AttemptEnd>) -> Tried<()> {
+        let now = tx.now;
+        canaries::after_end(tx, now, &self.kind, self.id, self.is_canary, plan, end).await
     }
 
     /// Ends the row of the attempt under way.

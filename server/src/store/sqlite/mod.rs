@@ -10,6 +10,8 @@ mod artifacts;
 mod audit;
 #[path = "../bulk.rs"]
 mod bulk;
+#[path = "../canaries.rs"]
+mod canaries;
 mod claim;
 mod duties;
 mod enqueue;

@@ -5,13 +5,17 @@ use crate::worker_api::body::{Incoming, MAX_ENQUEUE_BYTES};
 use crate::worker_api::caller::Caller;
 use crate::worker_api::checked::{self, Fields, JsonList, List, NameText, Payload, Sha256Hex, Text, Time, Whole};
 use crate::worker_api::error::Answer;
+use app::error::StoreError;
+use app::model::canary::check_code;
 use app::model::job::{Canary, EnqueuedJob, MAX_BATCH, NewJob, RawJson};
 use app::model::name::Name;
 use app::model::people::Scope;
+use app::model::policy::Policy;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Jobs to store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,6 +168,23 @@ pub(in crate::worker_api) async fn enqueue_jobs(
     caller.require(Scope::Enqueue)?;
     let body: EnqueueBody = incoming.json(MAX_ENQUEUE_BYTES).await?;
     let jobs: Vec<NewJob> = body.jobs.into_iter().map(JobBody::into_job).collect();
+    check_canaries(&state, &jobs).await?;
     let jobs = state.store.enqueue(&jobs).await?;
     Ok(Json(EnqueueAnswer { jobs, warnings: Vec::new() }))
+}
+
+/// A canary that expects a code which its kind cannot give would never pass.
+async fn check_canaries(state: &AppState, jobs: &[NewJob]) -> Result<(), StoreError> {
+    let mut codes_of: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (at, job) in jobs.iter().enumerate() {
+        let Some(canary) = &job.canary else { continue };
+        if !codes_of.contains_key(job.kind.as_str()) {
+            let policy = state.store.find_policy(job.kind.as_str()).await?;
+            codes_of
+                .insert(job.kind.as_str(), policy.map_or_else(|| Policy::default().reason_codes, |p| p.reason_codes()));
+        }
+        check_code(&canary.reason_code, &codes_of[job.kind.as_str()])
+            .map_err(|error| error.within(&format!("jobs[{at}].canary")))?;
+    }
+    Ok(())
 }
