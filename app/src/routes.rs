@@ -5,6 +5,7 @@
 //! in the path: a kind may be called `..` or `a/b`.
 
 use crate::pages::account::AccountPage;
+use crate::pages::alerts::AlertsPage;
 use crate::pages::artifact::ArtifactPage;
 use crate::pages::audit::AuditPage;
 use crate::pages::bulk::{BulkPage, BulksPage};
@@ -65,6 +66,7 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/outbox/:id") view=OutboxNoticePage ssr=SsrMode::Async />
                 <Route path=path!("/follow-ups") view=FollowUpsPage ssr=SsrMode::Async />
                 <Route path=path!("/refusals") view=RefusalsPage ssr=SsrMode::Async />
+                <Route path=path!("/alerts") view=AlertsPage ssr=SsrMode::Async />
                 <Route path=path!("/canaries") view=CanariesPage ssr=SsrMode::Async />
                 <Route path=path!("/canaries/:id") view=CanaryPage ssr=SsrMode::Async />
                 <Route path=path!("/policies") view=PoliciesPage ssr=SsrMode::Async />

@@ -7,6 +7,9 @@
 //! `DatabaseError` or `Internal`.
 
 use crate::error::StoreError;
+use crate::model::alert::{AlertPage, HeldChange};
+use crate::model::alerting::Finding;
+use crate::model::alerting::watch::AlertInput;
 use crate::model::artifact::{Artifact, ArtifactHash};
 use crate::model::audit::{AuditCheck, AuditEntry, AuditFilter, Noted};
 use crate::model::bulk::{Bulk, BulkDetail, BulkItem, Leave, NewBulk, Steer};
@@ -14,7 +17,7 @@ use crate::model::canary::{CanaryDetail, CanaryInput, CanaryOverview, RunCause};
 use crate::model::delivery::TryOutcome;
 use crate::model::evidence::counts::{EvidenceCount, EvidenceCountQuery};
 use crate::model::follow_up::{FollowUp, FollowUpFilter, FollowUpPage};
-use crate::model::ids::{BulkId, CanaryId, DeadLetterId, FollowUpId, JobId, NoticeId, TokenId, UserId};
+use crate::model::ids::{AlertId, BulkId, CanaryId, DeadLetterId, FollowUpId, JobId, NoticeId, TokenId, UserId};
 use crate::model::job::{
     AttemptEnd, ClaimRequest, ClaimedJob, Ended, EnqueuedJob, JobDetail, JobFilter, JobPage, NewJob,
 };
@@ -31,7 +34,7 @@ use crate::model::policy_edit::PolicyEdit;
 use crate::model::reading::Snapshot;
 use crate::model::recovery::{Acted, LetterAct};
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 /// Answer of a store.
 pub type Stored<T> = Result<T, StoreError>;
@@ -221,6 +224,39 @@ pub trait ArtifactStore {
     async fn known_artifacts(&self, hashes: &[ArtifactHash]) -> Stored<Vec<ArtifactHash>>;
 }
 
+/// What somebody has to be told of.
+#[async_trait]
+pub trait AlertStore {
+    /// Counts days that are over into roll-ups, a few at a time, and forgets old
+    /// deliveries; answers how many days.
+    async fn fold_park_days(&self) -> Stored<u64>;
+
+    /// All that the rules judge, at one instant.
+    async fn read_alert_input(&self) -> Stored<AlertInput>;
+
+    /// Opens, updates and closes alerts by what the rules found; each change is
+    /// written once, with its delivery, whatever the number of servers. Answers
+    /// how many opened or closed.
+    async fn keep_findings(&self, findings: &[Finding]) -> Stored<u64>;
+
+    /// Alerts that are open, and `limit` closed ones before `before`.
+    async fn list_alerts(&self, before: Option<AlertId>, limit: u32) -> Stored<AlertPage>;
+
+    /// Until then an open alert calls nobody. `NotFound`; `Conflict` when it is
+    /// closed. Audited.
+    async fn acknowledge_alert(&self, id: AlertId, hours: i64, note: Option<&str>, actor: &Actor) -> Stored<()>;
+
+    /// Days that a source is compared with from now on; none: the usual ones.
+    /// `Invalid` for days that hold no counts. Audited.
+    async fn pin_baseline(&self, source: &str, days: Option<(NaiveDate, NaiveDate)>, actor: &Actor) -> Stored<()>;
+
+    /// Takes hold of changes that are due to be told, oldest first.
+    async fn hold_changes(&self, limit: u32) -> Stored<Vec<HeldChange>>;
+
+    /// Keeps what became of a try, if the hold is still ours.
+    async fn keep_change_try(&self, held: &HeldChange, outcome: &TryOutcome) -> Stored<()>;
+}
+
 /// Known-bad inputs, and how their runs ended.
 #[async_trait]
 pub trait CanaryStore {
@@ -388,6 +424,7 @@ pub trait Store:
     + OutboxStore
     + FollowUpStore
     + ArtifactStore
+    + AlertStore
     + CanaryStore
     + PolicyStore
     + PeopleStore

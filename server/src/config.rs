@@ -17,6 +17,8 @@ pub struct Config {
     pub secure_cookies: bool,
     /// Where customer notices are sent, if that is not done by hand.
     pub notice_webhook: Option<Target>,
+    /// Where changes of alerts are sent, if anywhere.
+    pub alert_webhook: Option<Target>,
     /// Where traces can be looked at.
     pub trace_url: Option<TraceUrl>,
 }
@@ -30,6 +32,7 @@ impl Config {
             public_verdict: false,
             secure_cookies: false,
             notice_webhook: None,
+            alert_webhook: None,
             trace_url: None,
         }
     }

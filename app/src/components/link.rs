@@ -40,6 +40,9 @@ pub const OUTBOX: &str = "/outbox";
 /// What is left to somebody by a date.
 pub const FOLLOW_UPS: &str = "/follow-ups";
 
+/// What somebody has to be told of.
+pub const ALERTS: &str = "/alerts";
+
 /// Known-bad inputs, and whether they are refused.
 pub const CANARIES: &str = "/canaries";
 

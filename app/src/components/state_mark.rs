@@ -1,6 +1,7 @@
 //! A state is always a word, a shape and a colour. The colour comes from the
 //! style sheet by the class, the shape from here, the word beside it.
 
+use crate::model::alerting::Level;
 use crate::model::bulk::{BulkState, ItemOutcome};
 use crate::model::canary::RunResult;
 use crate::model::job::{AttemptOutcome, JobState};
@@ -156,6 +157,14 @@ pub fn of_follow_up(is_done: bool, is_due: bool) -> Mark {
         (true, _) => mark("●", "s-done"),
         (false, true) => mark("▲", "s-held"),
         (false, false) => mark("○", "s-due"),
+    }
+}
+
+/// The mark of an alert's level.
+pub fn of_level(level: Level) -> Mark {
+    match level {
+        Level::Warn => mark("▲", "s-held"),
+        Level::Critical => mark("■", "s-dead"),
     }
 }
 

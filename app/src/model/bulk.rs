@@ -1,4 +1,4 @@
-//! What is done to many dead letters at once (`design.md §8`).
+//! What is done to many dead letters at once.
 //!
 //! Which letters, and in which version, is fixed when it is drafted. What comes
 //! of each is kept; nothing here acts on a letter.

@@ -214,21 +214,21 @@ pub struct CanaryInput {
 pub struct CanaryText {
     /// See [`CanaryInput`], here and below.
     pub name: String,
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "as above")]
     pub kind: String,
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "as above")]
     pub source: String,
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "as above")]
     pub payload: Option<RawJson>,
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "as above")]
     pub reason_code: String,
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "as above")]
     #[serde(default)]
     pub field: Option<String>,
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "as above")]
     #[serde(default)]
     pub every_seconds: Option<i64>,
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "as above")]
     #[serde(default = "yes")]
     pub enabled: bool,
 }
@@ -291,9 +291,13 @@ pub fn read_fixture(text: &str) -> Result<Vec<CanaryInput>, FieldError> {
     fixture.canaries.into_iter().enumerate().map(checked).collect()
 }
 
-/// The fixture that [`read_fixture`] reads back.
+/// The fixture that [`read_fixture`] reads back, inputs as they were written.
 pub fn write_fixture(canaries: &[CanaryInput]) -> String {
-    serde_json::json!({ "canaries": canaries }).to_string()
+    #[derive(Serialize)]
+    struct Written<'a> {
+        canaries: &'a [CanaryInput],
+    }
+    serde_json::to_string(&Written { canaries }).expect("names, JSON and numbers always serialise")
 }
 
 /// A code must be in the kind's closed set.
@@ -367,14 +371,26 @@ impl SavedCanary {
     /// Whether its schedule was missed: no run ended within its time and the time to take one.
     pub fn is_overdue(&self, now: DateTime<Utc>) -> bool {
         let Some(every) = self.input.every_seconds.filter(|_| self.input.enabled) else { return false };
-        let last = match &self.last_run {
-            Some(run) if run.result() != Some(RunResult::NotTaken) && run.ended.is_some() => run.started_at,
-            Some(run) if run.ended.is_none() => run.started_at - TimeDelta::seconds(i64::from(every)),
-            Some(_) => return true,
-            None => self.created_at,
-        };
-        now - last > TimeDelta::seconds(i64::from(every) + TAKE_SECONDS)
+        let last = self.last_run.as_ref().map(|run| (run.started_at, run.result()));
+        is_overdue(i64::from(every), self.created_at, last, now)
     }
+}
+
+/// The rule of [`SavedCanary::is_overdue`]; `last` is when the last run started and
+/// how it ended, if it did.
+pub fn is_overdue(
+    every_seconds: i64,
+    created_at: DateTime<Utc>,
+    last: Option<(DateTime<Utc>, Option<RunResult>)>,
+    now: DateTime<Utc>,
+) -> bool {
+    let last = match last {
+        None => created_at,
+        Some((_, Some(RunResult::NotTaken))) => return true,
+        Some((started_at, Some(_))) => started_at,
+        Some((started_at, None)) => started_at - TimeDelta::seconds(every_seconds),
+    };
+    now - last > TimeDelta::seconds(every_seconds + TAKE_SECONDS)
 }
 
 /// What decides whether a canary runs now.

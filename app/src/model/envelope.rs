@@ -6,7 +6,7 @@ use super::artifact::ArtifactHash;
 use super::job::RawJson;
 use super::json_tree::{Difference, JsonTree, differences};
 
-/// A part of the decision context (design.md §7).
+/// A part of the decision context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// Who answered, with which settings.

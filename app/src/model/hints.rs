@@ -1,6 +1,6 @@
 //! Where a cluster of parked jobs may come from: reasons that come more or less
 //! often than before, and what earlier agents noted about the jobs of a cluster
-//! more often than about others (`design.md §9`, weekly review).
+//! more often than about others.
 //!
 //! A hint is what chance hardly explains, not a cause. Everything is bounded:
 //! letters, values per letter, hints.

@@ -72,6 +72,11 @@ id_type!(
 );
 
 id_type!(
+    /// Something that somebody has to be told.
+    AlertId
+);
+
+id_type!(
     /// A known-bad input that must be refused.
     CanaryId
 );

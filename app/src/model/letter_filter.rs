@@ -1,5 +1,4 @@
-//! Which dead letters a list, a group, a count or an export is about
-//! (`design.md §8`).
+//! Which dead letters a list, a group, a count or an export is about.
 //!
 //! One parser and one writer of query parameters, for pages, API, exports and
 //! links alike: what one of them wrote, each of them reads as the same letters.
@@ -134,7 +133,7 @@ impl OlderThan {
 }
 
 /// Whether letters of canaries are among the others. A canary counts only on
-/// its own page (`design.md §5`), so unless somebody asks, it is in no list,
+/// its own page, so unless somebody asks, it is in no list,
 /// group, total or export. This is the only place where that is decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum CanaryFilter {

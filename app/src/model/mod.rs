@@ -4,6 +4,7 @@
 //! the pages and the tests all use the very same rule.
 
 pub mod age;
+pub mod alert;
 pub mod alerting;
 pub mod artifact;
 pub mod audit;

@@ -190,6 +190,10 @@ pub struct Snapshot {
     pub stuck_notices: i64,
     /// Runs of canaries that were done instead of refused, and that nobody cleared.
     pub done_canaries: i64,
+    /// Open alerts that call for somebody.
+    pub calling_alerts: i64,
+    /// Those of them that are critical.
+    pub critical_alerts: i64,
 }
 
 /// The figures of one kind with its verdict, as shown.
@@ -257,6 +261,10 @@ pub struct Reading {
     pub stuck_notices: i64,
     /// Runs of canaries that were done instead of refused, and that nobody cleared.
     pub done_canaries: i64,
+    /// Open alerts that call for somebody.
+    pub calling_alerts: i64,
+    /// Those of them that are critical.
+    pub critical_alerts: i64,
 }
 
 impl Reading {
@@ -300,6 +308,8 @@ impl Reading {
             due_follow_ups: snapshot.due_follow_ups,
             stuck_notices: snapshot.stuck_notices,
             done_canaries: snapshot.done_canaries,
+            calling_alerts: snapshot.calling_alerts,
+            critical_alerts: snapshot.critical_alerts,
         }
     }
 }

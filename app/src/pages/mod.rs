@@ -2,6 +2,7 @@
 //! one call to the store and renders the answer; it decides nothing about data.
 
 pub mod account;
+pub mod alerts;
 pub mod artifact;
 pub mod audit;
 pub mod bulk;

@@ -71,6 +71,10 @@ pub enum Notice {
     FollowUpDone,
     /// Settings of a kind were changed.
     PolicyChanged,
+    /// An alert was acknowledged.
+    AlertKnown,
+    /// A baseline was pinned, or given up.
+    BaselineChosen,
     /// A canary was saved.
     CanarySaved,
     /// Canaries were imported.
@@ -85,7 +89,7 @@ pub enum Notice {
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::SignedOut,
         Self::SignInFailed,
         Self::SignInSlowedDown,
@@ -118,6 +122,8 @@ impl Notice {
         Self::NoticeHurried,
         Self::FollowUpDone,
         Self::PolicyChanged,
+        Self::AlertKnown,
+        Self::BaselineChosen,
         Self::CanarySaved,
         Self::CanariesImported,
         Self::CanaryStarted,
@@ -160,6 +166,8 @@ impl Notice {
             Self::NoticeHurried => "notice-hurried",
             Self::FollowUpDone => "follow-up-done",
             Self::PolicyChanged => "policy-changed",
+            Self::AlertKnown => "alert-known",
+            Self::BaselineChosen => "baseline-chosen",
             Self::CanarySaved => "canary-saved",
             Self::CanariesImported => "canaries-imported",
             Self::CanaryStarted => "canary-started",
@@ -215,6 +223,10 @@ impl Notice {
             Self::NoticeHurried => "It is tried again at once, and for another day if it has to be.",
             Self::FollowUpDone => "Done.",
             Self::PolicyChanged => "Changed: these settings are in force now.",
+            Self::AlertKnown => {
+                "Acknowledged: until then it calls nobody. It closes when its rule is clear, not before."
+            }
+            Self::BaselineChosen => "Changed: the next look compares with these days.",
             Self::CanarySaved => "Saved.",
             Self::CanariesImported => "Imported.",
             Self::CanaryStarted => "Started. How it ends is shown here once a worker has answered.",
@@ -245,6 +257,8 @@ impl Notice {
                 | Self::NoticeHurried
                 | Self::FollowUpDone
                 | Self::PolicyChanged
+                | Self::AlertKnown
+                | Self::BaselineChosen
                 | Self::CanarySaved
                 | Self::CanariesImported
                 | Self::CanaryStarted

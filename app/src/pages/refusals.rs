@@ -58,7 +58,10 @@ pub(super) fn contents(rows: &[ParkRateRow], query: &ParkRateQuery) -> AnyView {
             "Park rate per UTC day: refused by the agent or parked by an evidence check, out of those and the done. "
             "Failures, replays and canaries are in neither number."
         </p>
-        <p><a href=link::CANARIES>"Canaries"</a>": known-bad inputs, and whether they are still refused."</p>
+        <p>
+            <a href=link::ALERTS>"Alerts"</a>": what is no longer refused, and what is parked too often. "
+            <a href=link::CANARIES>"Canaries"</a>": known-bad inputs, and whether they are still refused."
+        </p>
         {range(query)}
         {filter_chips(chips(query), &cleared)}
         {if rows.is_empty() {

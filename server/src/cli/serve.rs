@@ -38,6 +38,11 @@ pub struct Args {
     /// DRAINBOARD_WEBHOOK_SECRET. Without an address, people mark notices as sent by hand.
     #[arg(long, value_name = "URL", env = "DRAINBOARD_NOTICE_WEBHOOK")]
     notice_webhook: Option<String>,
+    /// Tell this address when an alert opens, becomes critical or closes, each as a signed POST of JSON.
+    ///
+    /// Signed as notices are, with DRAINBOARD_WEBHOOK_SECRET.
+    #[arg(long, value_name = "URL", env = "DRAINBOARD_ALERT_WEBHOOK")]
+    alert_webhook: Option<String>,
     /// Let webhooks reach loopback and private networks.
     #[arg(long, env = "DRAINBOARD_ALLOW_PRIVATE_WEBHOOKS", value_parser = FalseyValueParser::new())]
     allow_private_webhooks: bool,
@@ -50,23 +55,23 @@ pub struct Args {
 const WEBHOOK_SECRET: &str = "DRAINBOARD_WEBHOOK_SECRET";
 
 impl Args {
-    /// Where notices go.
+    /// Where notices, or alerts, go: the address that the setting `name` gave.
     ///
     /// # Errors
     /// A sentence that says which setting breaks which rule.
-    fn notice_webhook(&self) -> anyhow::Result<Option<Target>> {
-        let Some(url) = self.notice_webhook.as_deref().filter(|url| !url.trim().is_empty()) else { return Ok(None) };
+    fn webhook(&self, name: &str, url: Option<&str>) -> anyhow::Result<Option<Target>> {
+        let Some(url) = url.filter(|url| !url.trim().is_empty()) else { return Ok(None) };
         let secret = match std::env::var(WEBHOOK_SECRET) {
             Ok(secret) => SecretString::from(secret),
             Err(std::env::VarError::NotPresent) => {
-                bail!("{WEBHOOK_SECRET} is not set: notices are signed with it")
+                bail!("{WEBHOOK_SECRET} is not set: what goes to {name} is signed with it")
             }
             Err(std::env::VarError::NotUnicode(_)) => bail!("{WEBHOOK_SECRET} is no text"),
         };
-        let target = Target::new(url, secret, self.allow_private_webhooks)
+        let target = Target::new(name, url, secret, self.allow_private_webhooks)
             .map_err(|error| anyhow!("{} {}", error.field, error.rule))?;
         if !target.is_encrypted() {
-            tracing::warn!(to = target.origin(), "notices travel unencrypted: the webhook is not https");
+            tracing::warn!(to = target.origin(), name, "messages travel unencrypted: the webhook is not https");
         }
         Ok(Some(target))
     }
@@ -79,13 +84,15 @@ fn trace_url(template: &str) -> Result<TraceUrl, String> {
 
 /// Serves until it is told to stop.
 pub async fn run(args: Args, database: &Database) -> anyhow::Result<()> {
-    let notice_webhook = args.notice_webhook()?;
+    let notice_webhook = args.webhook("notice-webhook", args.notice_webhook.as_deref())?;
+    let alert_webhook = args.webhook("alert-webhook", args.alert_webhook.as_deref())?;
     let config = Config {
         listen: args.listen,
         database_url: database.url().to_owned(),
         public_verdict: args.public_verdict,
         secure_cookies: args.secure_cookies,
         notice_webhook,
+        alert_webhook,
         trace_url: args.trace_url,
     };
     let listener = listen(config.listen).await?;
@@ -121,7 +128,8 @@ pub async fn serve(listener: TcpListener, state: AppState) -> anyhow::Result<()>
             "this build has no site files: pages come without style and script (make site, then build again)"
         );
     }
-    let duties = duties::spawn(state.store.clone(), state.config.notice_webhook.clone());
+    let duties =
+        duties::spawn(state.store.clone(), state.config.notice_webhook.clone(), state.config.alert_webhook.clone());
     let (store, live) = (state.store.clone(), state.live.clone());
     let (stopping, mut stopped) = tokio::sync::watch::channel(false);
     let service = web::router(state).into_make_service_with_connect_info::<SocketAddr>();

@@ -1,11 +1,12 @@
 //! What the server does without being asked: parks jobs whose worker is lost,
 //! deletes what is older than its keep, acts on the letters of bulks, sends
-//! customer notices, and runs canaries.
+//! customer notices, runs canaries, and raises alerts.
 //!
 //! One duty at a time, and beside them the bulks and the notices. Small batches with pauses between, so that
 //! nobody waits for them. A fault is logged once, not at every try; the duties
 //! go on by themselves when the database is back.
 
+pub mod alerts;
 pub mod bulk;
 pub mod outbox;
 
@@ -27,6 +28,8 @@ const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
 const LOOK_FOR_BULKS: Duration = Duration::from_millis(500);
 /// Until a notice that is due is found.
 const LOOK_FOR_NOTICES: Duration = Duration::from_secs(1);
+/// Between two looks at what somebody has to be told of.
+const LOOK_FOR_ALERTS: Duration = Duration::from_secs(20);
 /// Until a canary that is due is found.
 const LOOK_FOR_CANARIES: Duration = Duration::from_secs(5);
 /// A round ends after so long, so that reaping is never late by more.
@@ -38,14 +41,16 @@ const KEEP_DONE_SECONDS: u32 = 7 * 86_400;
 const KEEP_RESOLVED_SECONDS: u32 = 90 * 86_400;
 
 /// Starts the duties; they end with the returned handle's `abort`. Notices are
-/// sent to `notices`, if it is there.
-pub fn spawn(store: Arc<dyn Store>, notices: Option<Target>) -> JoinHandle<()> {
+/// sent to `notices` and changes of alerts to `alerts`, if they are there.
+pub fn spawn(store: Arc<dyn Store>, notices: Option<Target>, alerts: Option<Target>) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let sender = notices.map(Sender::new);
+        let (sender, alert_sender) = (notices.map(Sender::new), alerts.map(Sender::new));
         tokio::join!(
             work_on_bulks(&*store),
             send_notices(&*store, sender.as_ref()),
             run_canaries(&*store),
+            watch(&*store),
+            tell_changes(&*store, alert_sender.as_ref()),
             park_and_purge(&*store)
         );
     })
@@ -57,6 +62,31 @@ async fn send_notices(store: &dyn Store, sender: Option<&Sender>) {
     let mut trouble = Trouble::default();
     loop {
         let tried = outbox::deliver(store, sender).await;
+        let pause = if tried.as_ref().is_ok_and(|tried| *tried > 0) { BETWEEN_BATCHES } else { LOOK_FOR_NOTICES };
+        trouble.note(tried.map(|_| ()));
+        sleep(pause).await;
+    }
+}
+
+/// Alerts, as long as the server runs.
+async fn watch(store: &dyn Store) {
+    let mut trouble = Trouble::default();
+    loop {
+        trouble.note(alerts::watch(store).await.map(|changed| {
+            if changed > 0 {
+                tracing::info!(changed, "alerts opened or closed");
+            }
+        }));
+        sleep(LOOK_FOR_ALERTS).await;
+    }
+}
+
+/// Changes of alerts, as long as there are any and somewhere to send them.
+async fn tell_changes(store: &dyn Store, sender: Option<&Sender>) {
+    let Some(sender) = sender else { return };
+    let mut trouble = Trouble::default();
+    loop {
+        let tried = alerts::deliver(store, sender).await;
         let pause = if tried.as_ref().is_ok_and(|tried| *tried > 0) { BETWEEN_BATCHES } else { LOOK_FOR_NOTICES };
         trouble.note(tried.map(|_| ()));
         sleep(pause).await;

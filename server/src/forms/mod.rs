@@ -5,6 +5,7 @@
 //! [`Problem`](crate::web::problem::Problem) with its status, and changes nothing.
 
 pub mod account;
+pub mod alerts;
 pub mod bulk;
 pub mod canaries;
 pub mod follow_ups;
@@ -41,6 +42,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::post("/jobs/{id}/reveal", reveal::of_job),
         Endpoint::post("/outbox/{id}", outbox::post),
         Endpoint::post("/follow-ups", follow_ups::post),
+        Endpoint::post("/alerts", alerts::post),
         Endpoint::post("/canaries", canaries::add).taking(canaries::MAX_FORM_BYTES),
         Endpoint::post("/canaries/{id}", canaries::act).taking(canaries::MAX_FORM_BYTES),
         Endpoint::get("/canaries/{id}/export", canaries::export),

@@ -5,10 +5,11 @@ use crate::store::rows::StoredAudit;
 use crate::store::time::At;
 use app::model::audit::{Noted, Outcome};
 use app::model::bulk::Steer;
-use app::model::ids::{BulkId, CanaryId, FollowUpId, JobId, NoticeId};
+use app::model::ids::{AlertId, BulkId, CanaryId, FollowUpId, JobId, NoticeId};
 use app::model::people::{Actor, Role, Scope};
 use app::model::policy::Change;
 use app::model::recovery::LetterAct;
+use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::{Value, json};
 
 /// What an audit entry says, beside who, when and from where.
@@ -113,6 +114,18 @@ impl Entry {
     /// A follow-up is done.
     pub fn follow_up_done(id: FollowUpId, note: Option<&str>) -> Self {
         Self::new("follow_up_done", format!("follow_up {id}"), note.map(|note| json!({ "note": note })))
+    }
+
+    /// Somebody knows of an alert.
+    pub fn alert_acknowledge(id: AlertId, until: DateTime<Utc>, note: Option<&str>) -> Self {
+        Self::new("alert_acknowledge", format!("alert {id}"), Some(json!({ "until": until, "note": note })))
+    }
+
+    /// The days that a source is compared with were chosen, or given up.
+    pub fn baseline_pin(source: &str, days: Option<(NaiveDate, NaiveDate)>) -> Self {
+        let action = if days.is_some() { "baseline_pin" } else { "baseline_unpin" };
+        let details = days.map(|(from, to)| json!({ "from": from, "to": to }));
+        Self::new(action, format!("source {source}"), details)
     }
 
     /// A canary was added, changed, run or cleared.

@@ -6,6 +6,7 @@
 //! which faults pass.
 
 pub mod acting;
+pub mod alert_rows;
 pub mod audit;
 pub mod bulk_rows;
 pub mod canary_rows;
@@ -41,6 +42,8 @@ pub(crate) const EVERY_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM kinds) OR EXI
      OR EXISTS (SELECT 1 FROM notices) OR EXISTS (SELECT 1 FROM follow_ups) OR EXISTS (SELECT 1 FROM artifacts) \
      OR EXISTS (SELECT 1 FROM bulks) OR EXISTS (SELECT 1 FROM bulk_items) \
      OR EXISTS (SELECT 1 FROM evidence_counts) \
+     OR EXISTS (SELECT 1 FROM park_days) OR EXISTS (SELECT 1 FROM folded_days) OR EXISTS (SELECT 1 FROM alerts) \
+     OR EXISTS (SELECT 1 FROM alert_deliveries) OR EXISTS (SELECT 1 FROM pinned_baselines) \
      OR EXISTS (SELECT 1 FROM canaries) OR EXISTS (SELECT 1 FROM canary_runs) OR EXISTS (SELECT 1 FROM last_models) \
      OR EXISTS (SELECT 1 FROM audit_head) OR EXISTS (SELECT 1 FROM set_up_links)";
 

@@ -17,13 +17,13 @@ pub struct Target {
 }
 
 impl Target {
-    /// A receiver at `url`. With `allows_private` it may be in a private network.
+    /// A receiver at `url`, which the setting `name` gave. With `allows_private` it may be in a private network.
     ///
     /// # Errors
-    /// `notice-webhook`: no http or https address, or one that carries a
+    /// `name`: no http or https address, or one that carries a
     /// password. `DRAINBOARD_WEBHOOK_SECRET`: too short.
-    pub fn new(url: &str, secret: SecretString, allows_private: bool) -> Result<Self, FieldError> {
-        let refused = |rule: &str| FieldError::new("notice-webhook", rule);
+    pub fn new(name: &str, url: &str, secret: SecretString, allows_private: bool) -> Result<Self, FieldError> {
+        let refused = |rule: &str| FieldError::new(name, rule);
         let url = Url::parse(url.trim()).map_err(|_| refused("must be an address such as https://example.com/hook"))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(refused("must be an address with http or https"));
@@ -89,7 +89,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_receiver_is_refused_at_start() {
-        let refused = |url: &str, secret: &str| Target::new(url, SecretString::from(secret), false).unwrap_err().field;
+        let refused = |url: &str, secret: &str| {
+            Target::new("notice-webhook", url, SecretString::from(secret), false).unwrap_err().field
+        };
         for url in ["", "example.com/hook", "ftp://example.com/", "file:///etc/passwd", "https://me:pw@example.com/"] {
             assert_eq!(refused(url, SECRET), "notice-webhook", "{url}");
         }
@@ -98,11 +100,16 @@ mod tests {
 
     #[test]
     fn neither_the_secret_nor_the_path_is_shown() {
-        let target =
-            Target::new("https://example.com:8443/t0ken?k=t0ken#f", SecretString::from(SECRET), false).unwrap();
+        let target = Target::new(
+            "notice-webhook",
+            "https://example.com:8443/t0ken?k=t0ken#f",
+            SecretString::from(SECRET),
+            false,
+        )
+        .unwrap();
         assert_eq!(format!("{target:?}"), "Target(https://example.com:8443)");
         assert_eq!((target.authority(), target.path(), target.port()), ("example.com:8443", "/t0ken?k=t0ken", 8443));
-        let v6 = Target::new("http://[2606:4700::1]/", SecretString::from(SECRET), false).unwrap();
+        let v6 = Target::new("notice-webhook", "http://[2606:4700::1]/", SecretString::from(SECRET), false).unwrap();
         assert_eq!((v6.authority(), v6.port(), v6.is_encrypted()), ("[2606:4700::1]", 80, false));
     }
 }

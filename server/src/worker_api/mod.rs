@@ -9,6 +9,7 @@
 //! The request and answer types are public and go both ways, so that a client
 //! in Rust speaks with the very types that the server parses.
 
+mod alerts;
 pub mod artifacts;
 pub mod body;
 mod caller;
@@ -65,6 +66,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::get("/api/v1/policies", policies::list::list_policies),
         Endpoint::put("/api/v1/policies/{*kind}", policies::change::change_policy),
         Endpoint::get("/api/v1/park-rate", park_rate::count_park_rate),
+        Endpoint::get("/api/v1/alerts", alerts::list_alerts),
         Endpoint::get("/api/v1/evidence-checks", evidence_checks::count_evidence),
         Endpoint::get("/verdict", verdict::show_verdict),
         Endpoint::get("/healthz", health::show_health),

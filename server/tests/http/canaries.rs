@@ -21,8 +21,15 @@ each_database![
 fn form(name: &str, code: &str) -> String {
     let mut form = Serializer::new(String::new());
     form.extend_pairs([
-        ("form", "save"), ("name", name), ("kind", "k"), ("source", "s"), ("reason_code", code), ("field", ""),
-        ("every_seconds", ""), ("payload", r#"{"secret":"xyzzy"}"#), ("enabled", "on"),
+        ("form", "save"),
+        ("name", name),
+        ("kind", "k"),
+        ("source", "s"),
+        ("reason_code", code),
+        ("field", ""),
+        ("every_seconds", ""),
+        ("payload", r#"{"secret":"xyzzy"}"#),
+        ("enabled", "on"),
     ]);
     form.finish()
 }
@@ -32,7 +39,7 @@ async fn an_admin_adds_one_and_the_matrix_shows_it_and_the_gaps(db: Arc<TestData
     let admin = Visitor::signed_in(&db, Role::Admin).await;
     let before = admin.get("/canaries").await;
     assert_eq!(before.text().matches("gap: no enabled canary").count(), 5, "{}", before.text());
-    let added = admin.send(Method::POST, "/canaries", &form("two totals", "CONFLICTING_EVIDENCE")).await;
+    let added = admin.send(Method::POST, "/canaries", form("two totals", "CONFLICTING_EVIDENCE")).await;
     assert_eq!(added.status, 303, "{}", added.html);
     let after = admin.get("/canaries").await.text();
     assert_eq!(after.matches("gap: no enabled canary").count(), 4, "{after}");
@@ -45,11 +52,11 @@ async fn an_admin_adds_one_and_the_matrix_shows_it_and_the_gaps(db: Arc<TestData
 
 async fn a_reviewer_runs_it_and_an_alarm_is_on_every_page(db: Arc<TestDatabase>) {
     let admin = Visitor::signed_in(&db, Role::Admin).await;
-    admin.send(Method::POST, "/canaries", &form("c", "AMBIGUOUS_VALUE")).await;
+    admin.send(Method::POST, "/canaries", form("c", "AMBIGUOUS_VALUE")).await;
     let reviewer = Visitor::signed_in(&db, Role::Reviewer).await;
     assert_eq!(reviewer.send(Method::POST, "/canaries/1", "form=run").await.status, 303);
     assert_eq!(reviewer.send(Method::POST, "/canaries/1", "form=run").await.status, 409, "it runs already");
-    assert_eq!(reviewer.send(Method::POST, "/canaries/1", &form("c", "AMBIGUOUS_VALUE")).await.status, 403);
+    assert_eq!(reviewer.send(Method::POST, "/canaries/1", form("c", "AMBIGUOUS_VALUE")).await.status, 403);
     let client = Client::of(&db).await;
     let claim = json!({"worker": "w", "accepts": ["canary"]});
     let id = client.post("/api/v1/claim", claim).await.json()["jobs"][0]["id"].as_str().unwrap().to_owned();
@@ -60,31 +67,31 @@ async fn a_reviewer_runs_it_and_an_alarm_is_on_every_page(db: Arc<TestDatabase>)
     }
     let run = db.store.list_canaries().await.unwrap().alarms[0].id;
     let clear = format!("form=clear&run={run}");
-    assert_eq!(reviewer.send(Method::POST, "/canaries", &clear).await.status, 403);
-    assert_eq!(admin.send(Method::POST, "/canaries", &clear).await.status, 303);
+    assert_eq!(reviewer.send(Method::POST, "/canaries", clear.clone()).await.status, 403);
+    assert_eq!(admin.send(Method::POST, "/canaries", clear.clone()).await.status, 303);
     assert!(!reviewer.get("/").await.text().contains("instead of refused"));
     assert!(reviewer.get("/canaries/1").await.text().contains("cleared by"));
 }
 
 async fn what_was_typed_wrongly_comes_back(db: Arc<TestDatabase>) {
     let admin = Visitor::signed_in(&db, Role::Admin).await;
-    let refused = admin.send(Method::POST, "/canaries", &form("typed name", "NO_SUCH_CODE")).await;
+    let refused = admin.send(Method::POST, "/canaries", form("typed name", "NO_SUCH_CODE")).await;
     assert_eq!(refused.status, 422);
     assert!(refused.html.contains("typed name") && refused.html.contains("xyzzy"), "{}", refused.html);
     assert!(refused.text().contains("must be one of MISSING_REQUIRED_FIELD"), "{}", refused.text());
-    let refused = admin.send(Method::POST, "/canaries", &form("n", "AMBIGUOUS_VALUE").replace("xyzzy", "%22")).await;
+    let refused = admin.send(Method::POST, "/canaries", form("n", "AMBIGUOUS_VALUE").replace("xyzzy", "%22")).await;
     assert_eq!(refused.status, 422);
     assert!(refused.text().contains("payload must be JSON"), "{}", refused.text());
 }
 
 async fn a_fixture_goes_out_and_comes_in(db: Arc<TestDatabase>) {
     let admin = Visitor::signed_in(&db, Role::Admin).await;
-    admin.send(Method::POST, "/canaries", &form("c", "AMBIGUOUS_VALUE")).await;
+    admin.send(Method::POST, "/canaries", form("c", "AMBIGUOUS_VALUE")).await;
     let file = admin.get("/canaries/1/export").await;
     assert_eq!(file.headers["content-type"], "application/json");
     let renamed = file.html.replace("\"c\"", "\"copy\"");
     let posted = Serializer::new(String::new()).extend_pairs([("form", "import"), ("fixture", &renamed)]).finish();
-    assert_eq!(admin.send(Method::POST, "/canaries", &posted).await.status, 303);
+    assert_eq!(admin.send(Method::POST, "/canaries", posted.clone()).await.status, 303);
     let all = db.store.list_canaries().await.unwrap().canaries;
     assert_eq!(all.len(), 2);
     assert_eq!(all[0].input.payload, all[1].input.payload);
@@ -101,7 +108,10 @@ async fn an_unknown_code_is_refused_when_a_canary_is_enqueued(db: Arc<TestDataba
     let _ = refused;
     assert_eq!(db.door.count("jobs").await, 0, "all or none");
     client.put("/api/v1/policies/k", json!({"reason_codes": ["OF_THIS_KIND"]})).await;
-    client.post("/api/v1/jobs", json!({"jobs": [job("AMBIGUOUS_VALUE")]})).await.is_invalid("jobs[0].canary.reason_code");
+    client
+        .post("/api/v1/jobs", json!({"jobs": [job("AMBIGUOUS_VALUE")]}))
+        .await
+        .is_invalid("jobs[0].canary.reason_code");
     client.post("/api/v1/jobs", json!({"jobs": [job("OF_THIS_KIND")]})).await;
     assert_eq!(db.door.count("jobs").await, 1);
 }
@@ -114,7 +124,7 @@ async fn odd_texts_stay_text(db: Arc<TestDatabase>) {
     }]});
     let posted =
         Serializer::new(String::new()).extend_pairs([("form", "import"), ("fixture", &fixture.to_string())]).finish();
-    assert_eq!(admin.send(Method::POST, "/canaries", &posted).await.status, 303);
+    assert_eq!(admin.send(Method::POST, "/canaries", posted.clone()).await.status, 303);
     for path in ["/canaries", "/canaries/1"] {
         let page = admin.get(path).await;
         assert_eq!(page.status, 200);

@@ -76,6 +76,7 @@ fn pages() -> Vec<Row> {
         page("/outbox/{id}", "/outbox/77", Role::OnCall, 404),
         page("/follow-ups", "/follow-ups", Role::OnCall, 200),
         page("/refusals", "/refusals", Role::OnCall, 200),
+        page("/alerts", "/alerts", Role::OnCall, 200),
         page("/canaries", "/canaries", Role::OnCall, 200),
         page("/canaries/{id}", "/canaries/77", Role::OnCall, 404),
         page("/groups", "/groups", Role::OnCall, 200),
@@ -126,6 +127,7 @@ fn forms() -> Vec<Row> {
         form("/jobs/{id}/reveal", "/jobs/77/reveal", &[], Role::Reviewer, 404),
         form("/outbox/{id}", "/outbox/77", &[("action", "sent")], Role::Reviewer, 404),
         form("/follow-ups", "/follow-ups", &[("id", "77")], Role::Reviewer, 404),
+        form("/alerts", "/alerts", &[("form", "acknowledge"), ("id", "77"), ("hours", "4")], Role::Reviewer, 404),
         form("/canaries", "/canaries", &[("form", "clear"), ("run", "77")], Role::Admin, 404),
         form("/canaries/{id}", "/canaries/77", &[("form", "run")], Role::Reviewer, 404),
         Row {
@@ -228,6 +230,7 @@ fn calls() -> Vec<Row> {
         ),
         call(get.clone(), "/api/v1/park-rate", "/api/v1/park-rate", none(), Scope::Read, 200),
         call(get.clone(), "/api/v1/evidence-checks", "/api/v1/evidence-checks", none(), Scope::Read, 200),
+        call(get.clone(), "/api/v1/alerts", "/api/v1/alerts", none(), Scope::Read, 200),
         Row {
             method: get,
             route: "/verdict",

@@ -92,7 +92,7 @@ async fn a_notice_that_failed_says_why_and_is_tried_again_by_a_press(db: Arc<Tes
     let [held] = db.store.hold_notices(1).await.unwrap().try_into().expect("one");
     let why = "the receiver answered <b>410 Gone".to_owned();
     db.store.keep_try(&held, &TryOutcome::GivenUp { why }).await.unwrap();
-    let target = Target::new("https://example.com/hook", SECRET.into(), false).unwrap();
+    let target = Target::new("notice-webhook", "https://example.com/hook", SECRET.into(), false).unwrap();
     let admin = Visitor::configured(&db, Role::Admin, |config| config.notice_webhook = Some(target)).await;
     let listed = admin.get("/outbox?state=failed").await;
     assert!(listed.text().contains("■ failed") && listed.text().contains("&lt;b&gt;410 Gone"), "{}", listed.text());

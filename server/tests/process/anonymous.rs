@@ -43,6 +43,7 @@ async fn streams_forms_and_monitors_refuse_the_anonymous() {
         ("/kinds/pause".to_owned(), &[("kind", "k"), ("paused", "true")][..]),
         ("/outbox/1".to_owned(), &[("action", "sent")][..]),
         ("/follow-ups".to_owned(), &[("id", "1")][..]),
+        ("/alerts".to_owned(), &[("form", "acknowledge")][..]),
         ("/canaries".to_owned(), &[("form", "save")][..]),
         ("/canaries/1".to_owned(), &[("form", "run")][..]),
     ] {

@@ -54,7 +54,10 @@ async fn result(db: &TestDatabase, id: CanaryId) -> Option<RunResult> {
 }
 
 async fn a_run_is_judged_by_how_its_job_ends(db: Arc<TestDatabase>) {
-    db.store.change_policy(&crate::support::calls::name("k"), &change(json!({"max_attempts": 1})), &actor("ada")).await.unwrap();
+    db.store
+        .change_policy(&crate::support::calls::name("k"), &change(json!({"max_attempts": 1})), &actor("ada"))
+        .await
+        .unwrap();
     let id = added(&db, "c", None).await;
     let elsewhere = match refusal("AMBIGUOUS_VALUE") {
         AttemptEnd::Refuse(report) => {
@@ -124,14 +127,7 @@ async fn canaries_are_in_no_count_and_go_to_nobody_who_did_not_ask(db: Arc<TestD
     let kind = &snapshot.kinds[0];
     assert_eq!((kind.refused_last_day, kind.done_last_hour, kind.failed_last_day), (0, 0, 0));
     assert_eq!((snapshot.recent.ended, snapshot.unresolved_dead_letters), (0, 0));
-    let query = ParkRateQuery {
-        by_source: true,
-        by_reason: true,
-        from: None,
-        to: None,
-        source: None,
-        kind: None,
-    };
+    let query = ParkRateQuery { by_source: true, by_reason: true, from: None, to: None, source: None, kind: None };
     assert_eq!(db.store.count_park_rate(&query).await.unwrap(), []);
     assert_eq!(db.door.count("dead_letters").await, 0);
 }
@@ -203,7 +199,9 @@ async fn a_run_that_nobody_takes_ends_and_says_so(db: Arc<TestDatabase>) {
 
 async fn one_that_came_by_the_worker_api_is_judged_too(db: Arc<TestDatabase>) {
     let canary = Canary { reason_code: "AMBIGUOUS_VALUE".to_owned(), field: None };
-    for (end, alarms) in [(done("approved"), 1), (refusal("MISSING_REQUIRED_FIELD"), 1), (refusal("AMBIGUOUS_VALUE"), 0)] {
+    for (end, alarms) in
+        [(done("approved"), 1), (refusal("MISSING_REQUIRED_FIELD"), 1), (refusal("AMBIGUOUS_VALUE"), 0)]
+    {
         db.enqueue(&[NewJob { canary: Some(canary.clone()), ..job("k") }]).await;
         let job = claimed(&db).await;
         db.store.finish(job.id, job.lease_token, end).await.unwrap();

@@ -9,6 +9,7 @@
 mod support;
 
 mod accounts;
+mod alerts;
 mod artifacts;
 mod audit;
 mod bulk;
@@ -38,8 +39,9 @@ mod verdict;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 26] = [
+    let topics: [fn() -> Vec<Trial>; 27] = [
         accounts::trials,
+        alerts::trials,
         artifacts::trials,
         audit::trials,
         enqueue::trials,

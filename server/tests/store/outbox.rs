@@ -39,7 +39,7 @@ each_database![
 ];
 
 fn sender(url: &str) -> Sender {
-    let target = Target::new(url, SecretString::from(SECRET), true).unwrap();
+    let target = Target::new("notice-webhook", url, SecretString::from(SECRET), true).unwrap();
     Sender::new(target).with_patience(Duration::from_secs(5))
 }
 
@@ -203,7 +203,9 @@ async fn a_private_receiver_is_refused_unless_it_is_allowed(db: Arc<TestDatabase
     // Names and every spelling of the address: what counts is where it leads.
     for host in ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"] {
         let id = notice(&db).await;
-        let target = Target::new(&format!("http://{host}:{port}/"), SecretString::from(SECRET), false).unwrap();
+        let target =
+            Target::new("notice-webhook", &format!("http://{host}:{port}/"), SecretString::from(SECRET), false)
+                .unwrap();
         assert_eq!(deliver(&*db.store, &Sender::new(target)).await, Ok(1));
         let refused = found(&db, id).await;
         assert_eq!(refused.state(), NoticeState::Retrying, "{host}");

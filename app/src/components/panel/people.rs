@@ -69,12 +69,26 @@ fn trigger(tick: &Tick, now: DateTime<Utc>) -> impl IntoView {
     }
 }
 
+/// Alerts that nobody knows of yet, the critical ones counted by themselves.
+fn calling_alerts(reading: &Reading) -> Option<impl IntoView + use<>> {
+    let said = match reading.calling_alerts {
+        0 => return None,
+        1 => "1 alert".to_owned(),
+        n => format!("{n} alerts"),
+    };
+    let critical = (reading.critical_alerts > 0).then(|| {
+        view! { ", "<b class="s-dead"><i aria-hidden="true">"■"</i>{format!(" {} critical", reading.critical_alerts)}</b> }
+    });
+    Some(view! { <p><a href=link::ALERTS>{said}</a>{critical}"."</p> })
+}
+
 pub(super) fn needs_somebody(reading: &Reading) -> impl IntoView {
     let open =
         link::letter_groups(&LetterFilter { status: Some(StatusFilter::Unresolved), ..LetterFilter::default() }, None);
     view! {
         <section>
             <h2>"Needs somebody"</h2>
+            {calling_alerts(reading)}
             {match reading.unresolved_dead_letters {
                 0 => view! { <p class="empty">"No dead letter waits for a person."</p> }.into_any(),
                 1 => view! { <p><a href=open>"1 dead letter"</a>" waits for a person."</p> }.into_any(),

@@ -71,6 +71,8 @@ fn snapshot(kinds: Vec<KindSnapshot>) -> Snapshot {
         due_follow_ups: 0,
         stuck_notices: 0,
         done_canaries: 0,
+        calling_alerts: 0,
+        critical_alerts: 0,
     }
 }
 

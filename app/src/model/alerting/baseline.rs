@@ -22,7 +22,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn plus(self, other: Self) -> Self {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
         Self {
             processed: self.processed.saturating_add(other.processed.max(0)),
             refused: self.refused.saturating_add(other.refused.max(0)),

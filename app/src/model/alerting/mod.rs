@@ -1,5 +1,5 @@
 //! When somebody has to be told: rules over counts, and when an alert opens and
-//! closes (`design.md §9`).
+//! closes.
 //!
 //! Each rule is a total function from counts to a [`Finding`]; [`follow`] makes
 //! an alert of what a rule finds time after time. Nothing here counts anything,
@@ -8,6 +8,7 @@
 pub mod baseline;
 pub mod limits;
 pub mod refusals;
+pub mod watch;
 
 use super::text::visible;
 use baseline::Baseline;

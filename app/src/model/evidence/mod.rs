@@ -1,5 +1,4 @@
-//! Evidence checks: whether what an agent claims stands where it says it found it
-//! (`design.md §7`).
+//! Evidence checks: whether what an agent claims stands where it says it found it.
 //!
 //! A kind's checks are data ([`setting`]), each a field and a [`Rule`] of this
 //! small library. [`check`] is a total function of what a worker sent with

@@ -8,6 +8,12 @@
 
 mod act;
 #[expect(clippy::duplicate_mod, reason = "written once for both databases")]
+#[path = "../alert_deliveries.rs"]
+mod alert_deliveries;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
+#[path = "../alerts.rs"]
+mod alerts;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../artifacts.rs"]
 mod artifacts;
 mod audit;
@@ -39,6 +45,9 @@ mod open;
 #[path = "../outbox.rs"]
 mod outbox;
 mod panel;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
+#[path = "../park_days.rs"]
+mod park_days;
 mod park_rate;
 mod people;
 mod policies;
@@ -87,6 +96,9 @@ impl PostgresStore {
         answer_within(PAGES_DEADLINE, call).await
     }
 }
+
+/// Endings that count for a park rate, as the index has them; conditions follow.
+const COUNTED_ENDINGS: &str = "endings WHERE NOT is_canary AND NOT is_replay";
 
 /// What the code that both databases share is run with.
 type TheStore = PostgresStore;

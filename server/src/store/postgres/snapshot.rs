@@ -26,6 +26,8 @@ struct StoredSnapshot {
     due_follow_ups: i64,
     stuck_notices: i64,
     done_canaries: i64,
+    calling_alerts: i64,
+    critical_alerts: i64,
 }
 
 /// Reads the snapshot.
@@ -48,5 +50,7 @@ pub(super) async fn snapshot(pool: &PgPool) -> Tried<Snapshot> {
         due_follow_ups: stored.due_follow_ups,
         stuck_notices: stored.stuck_notices,
         done_canaries: stored.done_canaries,
+        calling_alerts: stored.calling_alerts,
+        critical_alerts: stored.critical_alerts,
     })
 }

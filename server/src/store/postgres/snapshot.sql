@@ -115,6 +115,10 @@ SELECT json_build_object(
         (SELECT count(*) FROM follow_ups
          WHERE done_at IS NULL AND due <= ((SELECT now FROM clock) AT TIME ZONE 'UTC')::date),
     'done_canaries', (SELECT count(*) FROM canary_runs WHERE result = 'done' AND cleared_at IS NULL),
+    'calling_alerts', (SELECT count(*) FROM alerts WHERE closed_at IS NULL
+        AND (acknowledged_until IS NULL OR acknowledged_until <= (SELECT now FROM clock))),
+    'critical_alerts', (SELECT count(*) FROM alerts WHERE closed_at IS NULL AND level = 'critical'
+        AND (acknowledged_until IS NULL OR acknowledged_until <= (SELECT now FROM clock))),
     'stuck_notices',
         (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NOT NULL)
         + (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NULL

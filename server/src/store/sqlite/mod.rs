@@ -5,6 +5,10 @@
 //! refused. Reads have connections of their own that cannot write.
 
 mod act;
+#[path = "../alert_deliveries.rs"]
+mod alert_deliveries;
+#[path = "../alerts.rs"]
+mod alerts;
 #[path = "../artifacts.rs"]
 mod artifacts;
 mod audit;
@@ -29,6 +33,8 @@ mod names;
 #[path = "../outbox.rs"]
 mod outbox;
 mod panel;
+#[path = "../park_days.rs"]
+mod park_days;
 mod park_rate;
 mod people;
 mod place;
@@ -178,6 +184,9 @@ impl DerefMut for Tx {
         &mut self.inner
     }
 }
+
+/// Endings that count for a park rate, as the index has them; conditions follow.
+const COUNTED_ENDINGS: &str = "endings INDEXED BY endings_park_rate WHERE is_canary = 0 AND is_replay = 0";
 
 /// What the code that both databases share is run with.
 type TheStore = SqliteStore;

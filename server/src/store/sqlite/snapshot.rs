@@ -48,7 +48,8 @@ impl SqliteStore {
         let workers = list_workers(&mut tx).await?.into_iter().map(StoredWorker::seen).collect();
         let ticks = list_ticks(&mut tx).await?.into_iter().map(StoredTick::tick).collect();
         let (late_answers_last_day, refused_polls_last_minutes, unresolved_dead_letters) = count_rest(&mut tx).await?;
-        let (due_follow_ups, stuck_notices, done_canaries) = count_promises(&mut tx).await?;
+        let (due_follow_ups, stuck_notices, done_canaries, calling_alerts, critical_alerts) =
+            count_promises(&mut tx).await?;
         let as_of = tx.now;
         tx.commit().await?;
         Ok(Snapshot {
@@ -64,6 +65,8 @@ impl SqliteStore {
             due_follow_ups,
             stuck_notices,
             done_canaries,
+            calling_alerts,
+            critical_alerts,
         })
     }
 }
@@ -218,17 +221,23 @@ async fn count_rest(tx: &mut Tx) -> Tried<(i64, i64, i64)> {
 }
 
 /// Follow-ups whose day has come; notices that failed or that nobody tries to
-/// send; canaries that were not refused.
-async fn count_promises(tx: &mut Tx) -> Tried<(i64, i64, i64)> {
+/// send; canaries that were not refused; alerts that nobody knows of, and those
+/// that are critical.
+async fn count_promises(tx: &mut Tx) -> Tried<(i64, i64, i64, i64, i64)> {
     let now = tx.now;
     Ok(sqlx::query_as(
         "SELECT (SELECT count(*) FROM follow_ups WHERE done_at IS NULL AND due <= ?1),
            (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NOT NULL)
            + (SELECT count(*) FROM notices WHERE sent_at IS NULL AND failed_at IS NULL AND next_try_at <= ?2),
-           (SELECT count(*) FROM canary_runs WHERE result = 'done' AND cleared_at IS NULL)",
+           (SELECT count(*) FROM canary_runs WHERE result = 'done' AND cleared_at IS NULL),
+           (SELECT count(*) FROM alerts WHERE closed_at IS NULL
+              AND (acknowledged_until IS NULL OR acknowledged_until <= ?3)),
+           (SELECT count(*) FROM alerts WHERE closed_at IS NULL AND level = 'critical'
+              AND (acknowledged_until IS NULL OR acknowledged_until <= ?3))",
     )
     .bind(now.date_naive())
     .bind(At(now - TimeDelta::seconds(NOTICE_PATIENCE_SECONDS)))
+    .bind(At(now))
     .fetch_one(&mut **tx)
     .await?)
 }
