@@ -264,7 +264,7 @@ async fn dead_letters_raise_an_alert_that_becomes_critical(db: Arc<TestDatabase>
 async fn a_pinned_baseline_is_what_a_source_is_compared_with(db: Arc<TestDatabase>) {
     ended(&db, "s", 100..110, 50, 50).await;
     ended(&db, "s", 20..30, 96, 4).await;
-    ended(&db, "s", 1..5, 25, 0).await;
+    ended(&db, "s", 1..6, 15, 0).await;
     assert!(look(&db).await.is_empty());
     let today = db.now().await.date_naive();
     let days = |from, to| Some((today - Days::new(from), today - Days::new(to)));
