@@ -204,11 +204,23 @@ fn standings(findings: &[Finding]) -> Option<impl IntoView + use<>> {
         Standing::Clear => 2,
         Standing::NothingCame | Standing::NotWatched => 3,
     });
-    let more = shown.len().saturating_sub(STANDINGS_SHOWN);
-    let rows = shown
+    // What cannot be said is said once of a source.
+    let mut rows: Vec<(&Finding, String)> = Vec::new();
+    for finding in shown {
+        let word = rule_in_words(finding.rule);
+        match rows.last_mut() {
+            Some((last, words)) if last.source == finding.source && last.message == finding.message => {
+                words.push_str(", ");
+                words.push_str(word);
+            }
+            _ => rows.push((finding, word.to_owned())),
+        }
+    }
+    let more = rows.len().saturating_sub(STANDINGS_SHOWN);
+    let rows = rows
         .into_iter()
         .take(STANDINGS_SHOWN)
-        .map(|finding| {
+        .map(|(finding, looked_for)| {
             let word = match finding.standing {
                 Standing::Fires(level) => state(of_level(level), "alert").into_any(),
                 Standing::Clear => "clear".into_any(),
@@ -219,7 +231,7 @@ fn standings(findings: &[Finding]) -> Option<impl IntoView + use<>> {
             view! {
                 <tr>
                     <th scope="row">{finding.source.as_deref().map(name)}</th>
-                    <td>{rule_in_words(finding.rule)}</td>
+                    <td>{looked_for}</td>
                     <td>{word}</td>
                     <td class="says">{said(&finding.message)}</td>
                 </tr>

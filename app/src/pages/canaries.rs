@@ -78,30 +78,40 @@ fn alarm(run: &CanaryRun, now: DateTime<Utc>, may_clear: bool) -> impl IntoView 
     }
 }
 
-fn table(kind: &str, codes: &[String], found: &CanaryOverview, viewer: &Viewer) -> impl IntoView + use<> {
+fn table(kind: &str, codes: &[String], found: &CanaryOverview, viewer: &Viewer) -> AnyView {
     let missing = gaps(kind, codes, &found.canaries);
-    let of_kind = found.canaries.iter().filter(|one| one.input.kind.as_str() == kind);
-    let rows = of_kind.map(|one| row(one, found.as_of, viewer)).collect_view();
+    let of_kind: Vec<&SavedCanary> = found.canaries.iter().filter(|one| one.input.kind.as_str() == kind).collect();
+    if of_kind.is_empty() {
+        return view! {
+            <section>
+                <h2>{name(kind)}</h2>
+                <p class="gap">"□ gap: no canary at all. No enabled canary expects "{said(&missing.join(", "))}"."</p>
+            </section>
+        }
+        .into_any();
+    }
+    let rows = of_kind.into_iter().map(|one| row(one, codes, found.as_of, viewer)).collect_view();
     let gap_rows = missing
         .iter()
         .map(|code| {
-            view! { <tr class="gap"><td>{said(code)}</td><td colspan="4">"□ gap: no enabled canary expects this code"</td></tr> }
+            view! { <tr class="gap"><td>{said(code)}</td><td colspan="4" class="says">"□ gap: no enabled canary expects this code"</td></tr> }
         })
         .collect_view();
     view! {
         <section>
             <h2>{name(kind)}</h2>
             <div class="scroll" tabindex="0" role="group" aria-label=format!("Canaries of {}", visible(kind))>
-                <table>
+                <table class="compact">
                     <thead><tr><th scope="col">"Expects"</th><th scope="col">"Canary"</th><th scope="col">"Last run"</th><th scope="col">"When"</th><th scope="col">"Schedule"</th></tr></thead>
                     <tbody>{rows}{gap_rows}</tbody>
                 </table>
             </div>
         </section>
     }
+    .into_any()
 }
 
-fn row(one: &SavedCanary, now: DateTime<Utc>, viewer: &Viewer) -> impl IntoView + use<> {
+fn row(one: &SavedCanary, codes: &[String], now: DateTime<Utc>, viewer: &Viewer) -> impl IntoView + use<> {
     let last = one.last_run.as_ref();
     let schedule = match one.input.every_seconds {
         _ if !one.input.enabled => "disabled".to_owned(),
@@ -109,14 +119,16 @@ fn row(one: &SavedCanary, now: DateTime<Utc>, viewer: &Viewer) -> impl IntoView 
         None => "on change, or by hand".to_owned(),
     };
     let path = link::canary(one.id);
+    let is_unknown = !codes.iter().any(|code| *code == one.input.reason_code);
+    let unknown = is_unknown.then_some(" · ▲ no longer a code of this kind: it cannot pass");
     let run = (one.input.enabled && viewer.may(Role::Reviewer)).then(|| run_form(&path));
     view! {
         <tr>
-            <td>{said(&one.input.reason_code)}{one.input.field.as_deref().map(|field| view! { " at "{said(field)} })}</td>
+            <td>{said(&one.input.reason_code)}{one.input.field.as_deref().map(|field| view! { " at "{said(field)} })}{unknown}</td>
             <td><a href=path.clone()>{name(one.input.name.as_str())}</a></td>
-            <td>{last.map_or_else(|| "never run".into_any(), |run| result(run).into_any())}</td>
-            <td>{last.map(|run| since(run.ended.map_or(run.started_at, |(at, _)| at), now))}</td>
-            <td>{schedule}{one.is_overdue(now).then_some(" · ▲ overdue")}{run}</td>
+            <td class="says">{last.map_or_else(|| "never run".into_any(), |run| result(run).into_any())}</td>
+            <td data-label="last run">{last.map(|run| since(run.ended.map_or(run.started_at, |(at, _)| at), now))}</td>
+            <td class="end">{schedule}{one.is_overdue(now).then_some(" · ▲ overdue")}{run}</td>
         </tr>
     }
 }
@@ -133,15 +145,20 @@ pub(super) fn run_form(path: &str) -> impl IntoView + use<> {
 }
 
 fn admin_forms(posted: Option<&Posted>) -> impl IntoView + use<> {
+    let is_open = |form: &str| posted.is_some_and(|posted| posted.get("form") == Some(form));
     let fixture = posted.and_then(|posted| posted.get("fixture")).unwrap_or_default().to_owned();
     view! {
-        <h2>"Add a canary"</h2>
-        {edit_form(CANARIES, None, posted)}
-        <h2>"Import"</h2>
-        <form method="post" action=CANARIES class="stack">
-            {text_area("fixture", "A JSON fixture; a canary whose name is there is replaced", &fixture, 6)}
-            <button name="form" value="import">"Import"</button>
-        </form>
+        <details open=is_open("save")>
+            <summary>"Add a canary"</summary>
+            {edit_form(CANARIES, None, posted)}
+        </details>
+        <details open=is_open("import")>
+            <summary>"Import"</summary>
+            <form method="post" action=CANARIES class="stack">
+                {text_area("fixture", "A JSON fixture; a canary whose name is there is replaced", &fixture, 6)}
+                <button name="form" value="import">"Import"</button>
+            </form>
+        </details>
     }
 }
 

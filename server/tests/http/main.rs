@@ -8,6 +8,7 @@ mod support;
 mod client;
 
 mod access;
+mod alerts;
 mod artifacts;
 mod bad_input;
 mod bulk;
@@ -33,8 +34,9 @@ mod visitor;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let topics: [fn() -> Vec<Trial>; 20] = [
+    let topics: [fn() -> Vec<Trial>; 21] = [
         access::trials,
+        alerts::trials,
         artifacts::trials,
         bad_input::trials,
         bulk::trials,

@@ -4,6 +4,7 @@
 
 mod anonymous;
 mod bulk;
+mod canaries;
 mod command_line;
 mod cross_site;
 mod demo;
