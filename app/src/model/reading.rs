@@ -162,6 +162,23 @@ pub struct Tick {
     pub last_at: DateTime<Utc>,
 }
 
+/// When the agent last said no to one source, for a kind that may refuse.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastRefusal {
+    /// The source.
+    pub source: String,
+    /// The kind.
+    pub kind: String,
+    /// When; none: never.
+    pub at: Option<DateTime<Utc>>,
+    /// With which code.
+    pub reason_code: Option<String>,
+    /// Done or parked since then, or ever; canaries, replays and exceptions left out.
+    pub processed_since: i64,
+    /// Whether an alert says that it should have been said again.
+    pub is_zero: bool,
+}
+
 /// What a store reads at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
@@ -190,6 +207,8 @@ pub struct Snapshot {
     pub stuck_notices: i64,
     /// Runs of canaries that were done instead of refused, and that nobody cleared.
     pub done_canaries: i64,
+    /// When the agent last said no, per source and kind, those worked on last.
+    pub last_refusals: Vec<LastRefusal>,
     /// Open alerts that call for somebody.
     pub calling_alerts: i64,
     /// Those of them that are critical.
@@ -261,6 +280,8 @@ pub struct Reading {
     pub stuck_notices: i64,
     /// Runs of canaries that were done instead of refused, and that nobody cleared.
     pub done_canaries: i64,
+    /// When the agent last said no, per source and kind, those worked on last.
+    pub last_refusals: Vec<LastRefusal>,
     /// Open alerts that call for somebody.
     pub calling_alerts: i64,
     /// Those of them that are critical.
@@ -308,6 +329,7 @@ impl Reading {
             due_follow_ups: snapshot.due_follow_ups,
             stuck_notices: snapshot.stuck_notices,
             done_canaries: snapshot.done_canaries,
+            last_refusals: snapshot.last_refusals,
             calling_alerts: snapshot.calling_alerts,
             critical_alerts: snapshot.critical_alerts,
         }

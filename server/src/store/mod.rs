@@ -42,6 +42,7 @@ pub(crate) const EVERY_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM kinds) OR EXI
      OR EXISTS (SELECT 1 FROM notices) OR EXISTS (SELECT 1 FROM follow_ups) OR EXISTS (SELECT 1 FROM artifacts) \
      OR EXISTS (SELECT 1 FROM bulks) OR EXISTS (SELECT 1 FROM bulk_items) \
      OR EXISTS (SELECT 1 FROM evidence_counts) \
+     OR EXISTS (SELECT 1 FROM last_refusals) \
      OR EXISTS (SELECT 1 FROM park_days) OR EXISTS (SELECT 1 FROM folded_days) OR EXISTS (SELECT 1 FROM alerts) \
      OR EXISTS (SELECT 1 FROM alert_deliveries) OR EXISTS (SELECT 1 FROM pinned_baselines) \
      OR EXISTS (SELECT 1 FROM canaries) OR EXISTS (SELECT 1 FROM canary_runs) OR EXISTS (SELECT 1 FROM last_models) \

@@ -7,7 +7,7 @@ use crate::store::time::{At, time};
 use app::model::evidence::counts::EvidenceCount;
 use app::model::ids::{DeadLetterId, JobId};
 use app::model::park_rate::ParkCount;
-use app::model::reading::{Failure, FullClaim, KindSnapshot, Pause, RecentAttempts, Tick, WorkerSeen};
+use app::model::reading::{Failure, FullClaim, KindSnapshot, LastRefusal, Pause, RecentAttempts, Tick, WorkerSeen};
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -160,6 +160,31 @@ impl StoredFailure {
             next_run_at: time(self.next_run_at),
             is_final: self.next_run_at.is_none(),
             dead_letter_id: self.dead_letter_id.map(DeadLetterId),
+        }
+    }
+}
+
+/// When the agent last said no to a source.
+#[derive(Debug, FromRow, Deserialize)]
+pub struct StoredLastRefusal {
+    pub(super) source: String,
+    pub(super) kind: String,
+    pub(super) last_no_at: Option<At>,
+    pub(super) reason_code: Option<String>,
+    pub(super) processed_since: i64,
+    pub(super) is_zero: bool,
+}
+
+impl StoredLastRefusal {
+    /// The same as people read it.
+    pub fn last_refusal(self) -> LastRefusal {
+        LastRefusal {
+            source: self.source,
+            kind: self.kind,
+            at: time(self.last_no_at),
+            reason_code: self.reason_code,
+            processed_since: self.processed_since,
+            is_zero: self.is_zero,
         }
     }
 }

@@ -38,7 +38,7 @@ async fn an_alert_is_on_the_front_page_its_own_page_and_in_the_call(db: Arc<Test
     assert_eq!(alert["acknowledged_until"], json!(null));
     client.get("/api/v1/alerts?nosuch=1").await.is_invalid("nosuch");
     let front = visitor.get("/").await;
-    assert!(front.text().contains("1 alert."), "{}", front.text());
+    assert!(front.text().contains("1 alert open"), "{}", front.text());
     let page = visitor.get("/alerts").await;
     assert!(page.text().contains("5 dead letters in the last hour (limit 5)"), "{}", page.text());
     assert!(!page.html.contains("<button>Acknowledge"), "no button that would be refused");
@@ -64,7 +64,7 @@ async fn reviewers_acknowledge_and_what_was_typed_comes_back(db: Arc<TestDatabas
     assert_eq!(done.status, 303);
     let page = reviewer.get("/alerts").await.text();
     assert!(page.contains("Nothing calls that nobody knows of.") && page.contains("on my way"), "{page}");
-    assert!(!reviewer.get("/").await.text().contains("1 alert."), "it calls nobody now");
+    assert!(!reviewer.get("/").await.text().contains("1 alert open"), "it calls nobody now");
     let admin = Visitor::signed_in(&db, Role::Admin).await;
     let nothing = admin.send(Method::POST, "/alerts", "form=pin&source=s&from=2026-01-01&to=2026-02-01").await;
     assert_eq!(nothing.status, 422, "{}", nothing.text());

@@ -38,12 +38,19 @@ async fn an_admin_adds_one_and_the_matrix_shows_it_and_the_gaps(db: Arc<TestData
     db.parked("k").await;
     let admin = Visitor::signed_in(&db, Role::Admin).await;
     let before = admin.get("/canaries").await;
-    assert_eq!(before.text().matches("gap: no enabled canary").count(), 5, "{}", before.text());
+    assert!(
+        before.text().contains("gap: no canary at all. No enabled canary expects MISSING_REQUIRED_FIELD,"),
+        "{}",
+        before.text()
+    );
     let added = admin.send(Method::POST, "/canaries", form("two totals", "CONFLICTING_EVIDENCE")).await;
     assert_eq!(added.status, 303, "{}", added.html);
     let after = admin.get("/canaries").await.text();
     assert_eq!(after.matches("gap: no enabled canary").count(), 4, "{after}");
     assert!(after.contains("two totals") && after.contains("never run"), "{after}");
+    db.set_policy("k", serde_json::json!({"reason_codes": ["AMBIGUOUS_VALUE"]})).await;
+    let dropped = admin.get("/canaries").await.text();
+    assert!(dropped.contains("CONFLICTING_EVIDENCE · ▲ no longer a code of this kind"), "{dropped}");
     let on_call = Visitor::signed_in(&db, Role::OnCall).await;
     let page = on_call.get("/canaries/1").await;
     assert_eq!(page.status, 200);

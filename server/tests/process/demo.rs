@@ -52,9 +52,16 @@ async fn the_burst_drains_and_every_photo_is_judged_by_the_model_itself() {
     .await;
 
     let mut ends = BTreeMap::new();
-    for id in 1..=BURST {
+    let (mut id, mut found) = (0, 0);
+    while found < BURST {
+        id += 1;
+        assert!(id < 2 * BURST, "{found} of {BURST} jobs of the burst were found");
         let job = demo.read(&token, &format!("/api/v1/jobs/{id}")).await;
-        assert_eq!(job["source"], "trip-import", "{job}");
+        // Canaries and invoices come between.
+        if job["source"] != "trip-import" {
+            continue;
+        }
+        found += 1;
         let said = job["verdict"].as_str().or(job["state"].as_str()).unwrap().to_owned();
         // What a person reads as the reason of a verdict is never the trouble of a call.
         let reason = job["reason"].as_str().unwrap_or_default();

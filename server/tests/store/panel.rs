@@ -19,6 +19,7 @@ each_database![
     windows_are_as_long_as_they_say,
     numbers_are_not_capped_by_a_page,
     canaries_are_in_no_count,
+    when_the_agent_last_said_no_is_known_per_source,
     scheduled_and_retrying_are_told_apart,
     the_last_ten_failures_are_the_newest,
     ticks_and_refused_polls_are_remembered,
@@ -337,4 +338,42 @@ async fn job_pages_neither_repeat_nor_skip_while_jobs_come(db: Arc<TestDatabase>
     }
     expected.reverse();
     assert_eq!(seen, expected);
+}
+
+async fn when_the_agent_last_said_no_is_known_per_source(db: Arc<TestDatabase>) {
+    let from = |source: &str| NewJob { source: name(source), ..job("k") };
+    let end = async |source: &str, end: AttemptEnd| {
+        db.enqueue(&[from(source)]).await;
+        let claimed = db.claim_one("w1").await;
+        db.finish(&claimed, end).await;
+    };
+    let known = async |source: &str| {
+        let snapshot = db.snapshot().await;
+        let found = snapshot.last_refusals.into_iter().find(|one| one.source == source);
+        found.map(|one| (one.at.map(|at| (snapshot.as_of - at).num_hours()), one.reason_code, one.processed_since))
+    };
+    end("portal", done("ok")).await;
+    assert_eq!(known("portal").await, Some((None, None, 1)), "never");
+    end("portal", refusal("AMBIGUOUS_VALUE")).await;
+    let code = Some("AMBIGUOUS_VALUE".to_owned());
+    assert_eq!(known("portal").await, Some((Some(0), code.clone(), 0)));
+    db.let_time_pass(3 * 3_600).await;
+    for _ in 0..2 {
+        end("portal", done("ok")).await;
+    }
+    end("portal", fail("unprocessable", 422)).await;
+    assert_eq!(known("portal").await, Some((Some(3), code.clone(), 2)), "a failure is neither a yes nor a no");
+    let canary =
+        NewJob { canary: Some(Canary { reason_code: "AMBIGUOUS_VALUE".to_owned(), field: None }), ..from("portal") };
+    db.enqueue(&[canary]).await;
+    let accepts = Accepts { canary: true, pinned: false };
+    let claimed = db.store.claim(&ClaimRequest { accepts, ..claim_request("w1", 1) }).await.unwrap().remove(0);
+    db.finish(&claimed, refusal("AMBIGUOUS_VALUE")).await;
+    let letter = db.refused("k", "AMBIGUOUS_VALUE").await;
+    db.act(&act_on(&letter, RecoveryAction::ApproveAndReplay), "mila").await.unwrap();
+    let replay = db.claim_one("w1").await;
+    db.finish(&replay, refusal("AMBIGUOUS_VALUE")).await;
+    assert_eq!(known("portal").await, Some((Some(3), code, 2)), "nor is a canary or a replay");
+    db.set_policy("k", json!({"may_refuse": false})).await;
+    assert_eq!(known("portal").await, None, "it has nothing to say no to");
 }

@@ -97,7 +97,10 @@ fn body(reading: &Reading) -> impl IntoView {
     view! {
         {kinds::kinds(reading)}
         <div class="columns">
-            {failures::failures(reading)}
+            <div>
+                {failures::failures(reading)}
+                {people::last_refusals(reading)}
+            </div>
             <div>
                 {people::workers(reading)}
                 {people::needs_somebody(reading)}

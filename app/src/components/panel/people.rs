@@ -5,7 +5,7 @@ use crate::components::moment::{since, until};
 use crate::components::name::name;
 use crate::model::age::age;
 use crate::model::letter_filter::{LetterFilter, StatusFilter};
-use crate::model::reading::{Reading, Tick, WorkerSeen};
+use crate::model::reading::{LastRefusal, Reading, Tick, WorkerSeen};
 use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 
@@ -69,6 +69,55 @@ fn trigger(tick: &Tick, now: DateTime<Utc>) -> impl IntoView {
     }
 }
 
+/// Sources that the panel lists.
+const SOURCES_SHOWN: usize = 8;
+
+/// When the agent last said no: those with an alert first, then by name, so that
+/// the list stands still.
+pub(super) fn last_refusals(reading: &Reading) -> Option<impl IntoView + use<>> {
+    let mut found: Vec<&LastRefusal> = reading.last_refusals.iter().collect();
+    if found.is_empty() {
+        return None;
+    }
+    found.sort_by(|a, b| (!a.is_zero, &a.source, &a.kind).cmp(&(!b.is_zero, &b.source, &b.kind)));
+    let more = found.len().saturating_sub(SOURCES_SHOWN);
+    let rows = found.into_iter().take(SOURCES_SHOWN).map(|one| last_refusal(one, reading.as_of)).collect_view();
+    Some(view! {
+        <section>
+            <h2>"When did the agent last say no?"</h2>
+            <div class="scroll" tabindex="0" role="region" aria-label="Sources">
+                <table class="compact"><tbody>{rows}</tbody></table>
+            </div>
+            {(more > 0).then(|| view! { <p><a href="/refusals">{format!("{more} more")}</a></p> })}
+        </section>
+    })
+}
+
+fn last_refusal(one: &LastRefusal, now: DateTime<Utc>) -> impl IntoView + use<> {
+    let when = match one.at {
+        Some(at) => since(at, now).into_any(),
+        None => "never".into_any(),
+    };
+    let processed = match (one.at, one.processed_since) {
+        (Some(_), 0) => None,
+        (Some(_), n) => Some(format!("{n} processed since")),
+        (None, n) => Some(format!("{n} processed")),
+    };
+    let zero =
+        one.is_zero.then(|| view! { <a href=link::ALERTS class="s-held"><i aria-hidden="true">"▲"</i>" zero"</a> });
+    let href =
+        link::with_query("/refusals", [("source", Some(one.source.as_str())), ("kind", Some(one.kind.as_str()))]);
+    view! {
+        <tr data-k=format!("{} {}", one.source, one.kind)>
+            <th scope="row"><a href=href>{name(&one.source)}</a>" "<small>{name(&one.kind)}</small></th>
+            <td>{when}</td>
+            <td>{one.reason_code.as_deref().map(name)}</td>
+            <td>{processed}</td>
+            <td>{zero}</td>
+        </tr>
+    }
+}
+
 /// Alerts that nobody knows of yet, the critical ones counted by themselves.
 fn calling_alerts(reading: &Reading) -> Option<impl IntoView + use<>> {
     let said = match reading.calling_alerts {
@@ -79,7 +128,7 @@ fn calling_alerts(reading: &Reading) -> Option<impl IntoView + use<>> {
     let critical = (reading.critical_alerts > 0).then(|| {
         view! { ", "<b class="s-dead"><i aria-hidden="true">"■"</i>{format!(" {} critical", reading.critical_alerts)}</b> }
     });
-    Some(view! { <p><a href=link::ALERTS>{said}</a>{critical}"."</p> })
+    Some(view! { <p><a href=link::ALERTS>{said}</a>" open"{critical}"."</p> })
 }
 
 pub(super) fn needs_somebody(reading: &Reading) -> impl IntoView {

@@ -71,6 +71,7 @@ fn snapshot(kinds: Vec<KindSnapshot>) -> Snapshot {
         due_follow_ups: 0,
         stuck_notices: 0,
         done_canaries: 0,
+        last_refusals: Vec::new(),
         calling_alerts: 0,
         critical_alerts: 0,
     }

@@ -1,6 +1,6 @@
 //! An attempt ends: what the plan says is written, whoever ended it.
 
-use super::{Transaction, canaries, evidence};
+use super::{Transaction, canaries, evidence, last_refusals};
 use crate::store::fault::Tried;
 use crate::store::plan::{EndPlan, NewLetter, Running, plan_lost};
 use crate::store::rows::{kept_misses, narrow};
@@ -106,6 +106,9 @@ pub(super) async fn write_end(
     .bind(reason_code)
     .execute(&mut **tx)
     .await?;
+    if let Some(outcome) = plan.ending {
+        last_refusals::note(tx, job.now, job.id, outcome, reason_code.map(String::as_str)).await?;
+    }
     let checked = &plan.checked;
     if let Some(report) = done.filter(|report| report.says_more() || !checked.shadow_misses.is_empty()) {
         write_result(tx, job.id, report, &checked.shadow_misses).await?;

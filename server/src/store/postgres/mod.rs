@@ -33,6 +33,9 @@ mod finish;
 mod follow_ups;
 mod history;
 mod jobs;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
+#[path = "../last_refusals.rs"]
+mod last_refusals;
 mod letters;
 #[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../masking.rs"]

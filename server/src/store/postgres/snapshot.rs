@@ -3,7 +3,9 @@
 //! none of them.
 
 use crate::store::fault::Tried;
-use crate::store::readings::{AdmittingClaim, StoredFailure, StoredKind, StoredRecent, StoredTick, StoredWorker};
+use crate::store::readings::{
+    AdmittingClaim, StoredFailure, StoredKind, StoredLastRefusal, StoredRecent, StoredTick, StoredWorker,
+};
 use crate::store::time::At;
 use app::model::reading::{NOTICE_PATIENCE_SECONDS, Snapshot};
 use serde::Deserialize;
@@ -20,6 +22,7 @@ struct StoredSnapshot {
     failures: Vec<StoredFailure>,
     workers: Vec<StoredWorker>,
     ticks: Vec<StoredTick>,
+    last_refusals: Vec<StoredLastRefusal>,
     late_answers_last_day: i64,
     refused_polls_last_minutes: i64,
     unresolved_dead_letters: i64,
@@ -43,6 +46,7 @@ pub(super) async fn snapshot(pool: &PgPool) -> Tried<Snapshot> {
         recent: StoredRecent::summary(stored.recent, stored.last_success_at),
         failures: stored.failures.into_iter().map(StoredFailure::failure).collect(),
         workers: stored.workers.into_iter().map(StoredWorker::seen).collect(),
+        last_refusals: stored.last_refusals.into_iter().map(StoredLastRefusal::last_refusal).collect(),
         late_answers_last_day: stored.late_answers_last_day,
         refused_polls_last_minutes: stored.refused_polls_last_minutes,
         ticks: stored.ticks.into_iter().map(StoredTick::tick).collect(),

@@ -94,6 +94,13 @@ WITH clock AS MATERIALIZED (
     SELECT trigger_name, every_seconds, last_at FROM ticks
     WHERE last_at > (SELECT now FROM clock) - interval '7 days'
     ORDER BY trigger_name LIMIT 100
+), no_rows AS (
+    SELECT s.source, s.kind, s.last_no_at, s.reason_code, s.processed_since,
+        EXISTS (SELECT 1 FROM alerts a WHERE a.closed_at IS NULL AND a.rule = 'zero_refusals' AND a.source = s.source)
+            AS is_zero
+    FROM last_refusals s JOIN kinds k ON k.kind = s.kind
+    WHERE k.overrides NOT LIKE '%"may_refuse":{"value":false%'
+    ORDER BY s.last_processed_at DESC LIMIT 50
 )
 SELECT json_build_object(
     'as_of', (SELECT now FROM clock),
@@ -104,6 +111,7 @@ SELECT json_build_object(
     'failures', (SELECT coalesce(json_agg(f ORDER BY f.ended_at DESC, f.job_id DESC), '[]') FROM failure_rows f),
     'workers', (SELECT coalesce(json_agg(w ORDER BY w.last_seen_at DESC, w.worker), '[]') FROM worker_rows w),
     'ticks', (SELECT coalesce(json_agg(t ORDER BY t.trigger_name), '[]') FROM tick_rows t),
+    'last_refusals', (SELECT coalesce(json_agg(n), '[]') FROM no_rows n),
     'late_answers_last_day',
         (SELECT count(*) FROM late_answers WHERE at > (SELECT now FROM clock) - interval '24 hours'),
     'refused_polls_last_minutes',

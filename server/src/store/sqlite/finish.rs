@@ -1,6 +1,6 @@
 //! Heartbeats and the end of attempts, under the lease.
 
-use super::{SqliteStore, Tx, canaries, claim, evidence};
+use super::{SqliteStore, Tx, canaries, claim, evidence, last_refusals};
 use crate::store::fault::Tried;
 use crate::store::plan::{AttemptRow, EndPlan, NewLetter, Running, plan_end, plan_lost};
 use crate::store::rows::{kept_misses, narrow};
@@ -175,7 +175,10 @@ impl LeasedJob {
         };
         evidence::count(tx, &self.kind, self.tenant.as_deref(), &checked.outcomes).await?;
         if let Some(outcome) = plan.ending {
-            self.insert_ending(tx, outcome, plan.attempt.reason_code.as_deref(), done).await?;
+            let reason_code = plan.attempt.reason_code.as_deref();
+            self.insert_ending(tx, outcome, reason_code, done).await?;
+            let now = tx.now;
+            last_refusals::note(tx, now, self.id, outcome, reason_code).await?;
         }
         Ok(letter)
     }

@@ -25,6 +25,8 @@ mod finish;
 mod follow_ups;
 mod history;
 mod jobs;
+#[path = "../last_refusals.rs"]
+mod last_refusals;
 mod letters;
 #[path = "../masking.rs"]
 mod masking;

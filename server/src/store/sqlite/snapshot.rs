@@ -3,7 +3,9 @@
 
 use super::{SqliteStore, Tx};
 use crate::store::fault::Tried;
-use crate::store::readings::{AdmittingClaim, StoredFailure, StoredKind, StoredRecent, StoredTick, StoredWorker};
+use crate::store::readings::{
+    AdmittingClaim, StoredFailure, StoredKind, StoredLastRefusal, StoredRecent, StoredTick, StoredWorker,
+};
 use crate::store::rows::masking_payloads;
 use crate::store::time::At;
 use app::model::reading::{NOTICE_PATIENCE_SECONDS, Snapshot};
@@ -46,6 +48,7 @@ impl SqliteStore {
         let recent = StoredRecent::summary(list_recent(&mut tx).await?, find_last_success(&mut tx).await?);
         let failures = list_failures(&mut tx).await?.into_iter().map(StoredFailure::failure).collect();
         let workers = list_workers(&mut tx).await?.into_iter().map(StoredWorker::seen).collect();
+        let last_refusals = list_last_refusals(&mut tx).await?;
         let ticks = list_ticks(&mut tx).await?.into_iter().map(StoredTick::tick).collect();
         let (late_answers_last_day, refused_polls_last_minutes, unresolved_dead_letters) = count_rest(&mut tx).await?;
         let (due_follow_ups, stuck_notices, done_canaries, calling_alerts, critical_alerts) =
@@ -58,6 +61,7 @@ impl SqliteStore {
             recent,
             failures,
             workers,
+            last_refusals: last_refusals.into_iter().map(StoredLastRefusal::last_refusal).collect(),
             late_answers_last_day,
             refused_polls_last_minutes,
             ticks,
@@ -192,6 +196,19 @@ async fn list_workers(tx: &mut Tx) -> Tried<Vec<StoredWorker>> {
     )
     .bind(At(now))
     .bind(At(now - TimeDelta::hours(24)))
+    .fetch_all(&mut **tx)
+    .await?)
+}
+
+async fn list_last_refusals(tx: &mut Tx) -> Tried<Vec<StoredLastRefusal>> {
+    Ok(sqlx::query_as(
+        "SELECT s.source, s.kind, s.last_no_at, s.reason_code, s.processed_since,
+           EXISTS (SELECT 1 FROM alerts a WHERE a.closed_at IS NULL AND a.rule = 'zero_refusals'
+                     AND a.source = s.source) AS is_zero
+         FROM last_refusals s JOIN kinds k ON k.kind = s.kind
+         WHERE k.overrides NOT LIKE '%\"may_refuse\":{\"value\":false%'
+         ORDER BY s.last_processed_at DESC LIMIT 50",
+    )
     .fetch_all(&mut **tx)
     .await?)
 }
