@@ -410,10 +410,11 @@ pub struct Waiting {
 pub fn why_now(waiting: &Waiting, now: DateTime<Utc>) -> Option<RunCause> {
     let since_last = waiting.last_started_at.map(|at| (now - at).num_seconds());
     let last = waiting.last_started_at.unwrap_or(waiting.created_at);
-    if let Some((changed_at, cause)) = waiting.changed {
-        if changed_at > last && since_last.is_none_or(|seconds| seconds >= CHANGE_PAUSE_SECONDS) {
-            return Some(cause);
-        }
+    if let Some((changed_at, cause)) = waiting.changed
+        && changed_at > last
+        && since_last.is_none_or(|seconds| seconds >= CHANGE_PAUSE_SECONDS)
+    {
+        return Some(cause);
     }
     let every = waiting.every_seconds?;
     since_last.is_none_or(|seconds| seconds >= every).then_some(RunCause::Schedule)

@@ -119,7 +119,7 @@ fn row(one: &SavedCanary, codes: &[String], now: DateTime<Utc>, viewer: &Viewer)
         None => "on change, or by hand".to_owned(),
     };
     let path = link::canary(one.id);
-    let is_unknown = !codes.iter().any(|code| *code == one.input.reason_code);
+    let is_unknown = !codes.contains(&one.input.reason_code);
     let unknown = is_unknown.then_some(" · ▲ no longer a code of this kind: it cannot pass");
     let run = (one.input.enabled && viewer.may(Role::Reviewer)).then(|| run_form(&path));
     view! {

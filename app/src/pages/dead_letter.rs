@@ -24,6 +24,7 @@ use crate::model::ids::DeadLetterId;
 use crate::model::json_tree::JsonTree;
 use crate::model::letter::{DeadLetter, DeadLetterDetail, Decision, Route};
 use crate::model::letter_filter::LetterFilter;
+use crate::model::mask::MARKER;
 use crate::model::people::{Role, Viewer};
 use crate::model::quote::find_quote;
 use crate::model::text::{cut, visible_lines};
@@ -181,10 +182,13 @@ fn marked(detail: &DeadLetterDetail, evidence: &str, path: &str, show_all: bool)
     let payload = detail.payload.as_ref().map(JsonTree::of);
     let texts: Vec<String> =
         payload.iter().flat_map(|payload| payload.leaves(1_000)).filter_map(|(_, leaf)| leaf.as_text()).collect();
+    // Nothing is told of a text that is masked: neither that it holds the quote nor that it does not.
+    let is_hidden = texts.iter().any(|text| text.contains(MARKER));
     let found = texts.iter().find_map(|text| find_quote(text, evidence).map(|range| (text, range)));
+    let found = found.filter(|_| !evidence.contains(MARKER));
     let Some((text, range)) = found else {
         // Where it should have been: the text that the agent most likely read.
-        let longest = texts.iter().max_by_key(|text| text.len()).map(|text| {
+        let longest = texts.iter().filter(|text| *text != MARKER).max_by_key(|text| text.len()).map(|text| {
             let is_cut = text.len() > AROUND;
             let shown = visible_lines(cut(text, AROUND)).into_owned();
             view! { <pre tabindex="0" class="source">{shown}{is_cut.then_some("…")}</pre> }
@@ -195,7 +199,7 @@ fn marked(detail: &DeadLetterDetail, evidence: &str, path: &str, show_all: bool)
             view! { <mark>{visible_lines(evidence).into_owned()}</mark>" · " }.into_any()
         };
         return view! {
-            <div class="missed">{quoted}"not found in the text"</div>
+            <div class="missed">{quoted}{if is_hidden { "a part of the text is masked here" } else { "not found in the text" }}</div>
             {longest}
         }
         .into_any();

@@ -43,13 +43,8 @@ pub async fn post(
         }
         Some("pin" | "unpin") => {
             person.must_be(Role::Admin).map_err(again)?;
-            let day = |name: &str| {
-                let rule = "must be a day such as 2026-11-30";
-                let text = posted.get(name).unwrap_or_default();
-                text.parse::<NaiveDate>().map_err(|_| invalid(FieldError::new(name, rule)))
-            };
             let days = match posted.get("form") {
-                Some("pin") => Some((day("from")?, day("to")?)),
+                Some("pin") => Some(pinned_days(&posted).map_err(invalid)?),
                 _ => None,
             };
             let source = posted.get("source").unwrap_or_default();
@@ -59,4 +54,12 @@ pub async fn post(
     };
     let notice = done.map_err(|error| again(Problem::of_store(&state, error)))?;
     Ok(Redirect::to(&with_notice(page, notice)))
+}
+
+fn pinned_days(posted: &Posted) -> Result<(NaiveDate, NaiveDate), FieldError> {
+    let day = |name: &str| {
+        let text = posted.get(name).unwrap_or_default();
+        text.parse::<NaiveDate>().map_err(|_| FieldError::new(name, "must be a day such as 2026-11-30"))
+    };
+    Ok((day("from")?, day("to")?))
 }

@@ -29,7 +29,8 @@ type Fields = Result<Form<Vec<(String, String)>>, FormRejection>;
 pub async fn add(State(state): State<AppState>, person: SignedIn, form: Fields) -> Result<Redirect, Problem> {
     let page = link::CANARIES;
     person.must_be(Role::Admin).map_err(|problem| problem.shown_with_fitting_notice(page))?;
-    let posted = posted(form, page)?;
+    let Form(fields) = form.map_err(|error| Problem::bad_form(&error).shown_with_fitting_notice(page))?;
+    let posted = Posted { fields: Arc::new(fields), sentence: None };
     let again = |problem: Problem| problem.back_to(page, "To the canaries").shown_with(page, posted.fields.clone());
     let invalid = |error: FieldError| again(Problem::invalid(&error));
     let done = match posted.get("form") {
@@ -65,7 +66,8 @@ pub async fn act(
     person.must_be(Role::Reviewer)?;
     let id = id.parse::<CanaryId>().map_err(|_| Problem::not_found(NO_SUCH))?;
     let page = link::canary(id);
-    let posted = posted(form, &page)?;
+    let Form(fields) = form.map_err(|error| Problem::bad_form(&error).shown_with_fitting_notice(&page))?;
+    let posted = Posted { fields: Arc::new(fields), sentence: None };
     let again = |problem: Problem| problem.back_to(&page, "To the canary").shown_with(&page, posted.fields.clone());
     let done = match posted.get("form") {
         Some("run") => state.store.run_canary(id, RunCause::Person, &person.actor).await.map(|_| Notice::CanaryStarted),
@@ -98,11 +100,6 @@ pub async fn export(
         ("content-disposition", format!("attachment; filename=\"canary-{id}.json\"")),
     ];
     Ok((headers, write_fixture(&[found.canary.input])).into_response())
-}
-
-fn posted(form: Fields, page: &str) -> Result<Posted, Problem> {
-    let Form(fields) = form.map_err(|error| Problem::bad_form(&error).shown_with_fitting_notice(page))?;
-    Ok(Posted { fields: Arc::new(fields), sentence: None })
 }
 
 fn input_of(posted: &Posted) -> Result<CanaryInput, FieldError> {

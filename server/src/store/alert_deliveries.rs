@@ -109,5 +109,6 @@ pub(super) async fn keep(store: &TheStore, held: &HeldChange, outcome: &TryOutco
     .bind(why.map(|why| preview(&clean(why), MAX_ERROR_CHARACTERS)))
     .execute(&mut *tx)
     .await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }

@@ -351,7 +351,8 @@ async fn acknowledge(store: &TheStore, id: AlertId, hours: i64, note: Option<&st
         });
     }
     audit(&mut tx, actor, Entry::alert_acknowledge(id, until, note)).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }
 
 async fn pin(store: &TheStore, source: &str, days: Option<(NaiveDate, NaiveDate)>, actor: &Actor) -> Tried<()> {
@@ -393,5 +394,6 @@ async fn pin(store: &TheStore, source: &str, days: Option<(NaiveDate, NaiveDate)
         }
     }
     audit(&mut tx, actor, Entry::baseline_pin(source, days)).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(())
 }

@@ -111,8 +111,7 @@ async fn an_unknown_code_is_refused_when_a_canary_is_enqueued(db: Arc<TestDataba
     let job = |code: &str| json!({"kind": "k", "source": "s", "canary": {"reason_code": code}});
     let plain = json!({"kind": "k", "source": "s"});
     let refused = client.post("/api/v1/jobs", json!({"jobs": [plain, job("OF_ANOTHER_KIND")]})).await;
-    let refused = refused.is_invalid("jobs[1].canary.reason_code");
-    let _ = refused;
+    refused.is_invalid("jobs[1].canary.reason_code");
     assert_eq!(db.door.count("jobs").await, 0, "all or none");
     client.put("/api/v1/policies/k", json!({"reason_codes": ["OF_THIS_KIND"]})).await;
     client

@@ -185,6 +185,15 @@ async fn what_is_masked_stays_masked_beside_its_field(db: Arc<TestDatabase>) {
         let found = visitor.get("/dead-letters?view=list&q=no+account").await;
         assert!(found.html.contains(&row) && found.text().contains("•••"), "as {role:?}: {}", found.text());
     }
+    let hidden = json!({"kind": "q", "source": "s", "payload": {"text": "pay DE8937040044"}});
+    client.put("/api/v1/policies/q", json!({"masked_fields": ["text"]})).await;
+    client.post("/api/v1/jobs", json!({"jobs": [hidden]})).await;
+    let claimed = client.claim("q").await;
+    let refusal = json!({"lease_token": claimed["lease_token"], "reason_code": "AMBIGUOUS_VALUE", "evidence": "pay"});
+    let path = format!("/api/v1/jobs/{}/refuse", claimed["id"].as_str().unwrap());
+    let parked = client.post(path, refusal).await.json()["dead_letter_id"].as_str().unwrap().to_owned();
+    let page = Visitor::signed_in(&db, Role::Reviewer).await.get(&format!("/dead-letters/{parked}")).await.text();
+    assert!(page.contains("a part of the text is masked here") && !page.contains("not found in the text"), "{page}");
     let shown = Visitor::signed_in(&db, Role::Reviewer).await;
     let revealed = shown.send(Method::POST, &format!("/dead-letters/{letter}/reveal"), "").await;
     assert!(revealed.html.matches("DE8937040044").count() >= 4, "{}", revealed.text());

@@ -110,10 +110,10 @@ fn last_refusal(one: &LastRefusal, now: DateTime<Utc>) -> impl IntoView + use<> 
     view! {
         <tr data-k=format!("{} {}", one.source, one.kind)>
             <th scope="row"><a href=href>{name(&one.source)}</a>" "<small>{name(&one.kind)}</small></th>
-            <td>{when}</td>
-            <td>{one.reason_code.as_deref().map(name)}</td>
-            <td>{processed}</td>
-            <td>{zero}</td>
+            <td class="says">
+                {when}{one.reason_code.as_deref().map(|code| view! { " · "{name(code)} })}
+                {processed.map(|said| format!(" · {said}"))}" "{zero}
+            </td>
         </tr>
     }
 }

@@ -16,6 +16,9 @@ pub const MIN_CHARACTERS: usize = 4;
 const MIN_GROUPED: usize = 8;
 /// Most characters between two groups.
 const MAX_GAP: usize = 3;
+/// Lists cut a text after so many characters or more. The beginning of a value at
+/// the end of a shorter text, which is whole, is a word of its own.
+const SHORTEST_CUT: usize = 200;
 /// Longest end of a text, in bytes, that is taken for a value cut in two.
 const MAX_TAIL: usize = 200;
 
@@ -47,11 +50,13 @@ impl Finder {
         Some(Self { by_spelling: automaton(&spellings)?, by_group: automaton(&grouped)?, spellings, grouped })
     }
 
-    /// Where a value stands in the text, or the beginning of one at its end: in
-    /// order and apart.
+    /// Where a value stands in the text, or the beginning of one where it was cut:
+    /// in order and apart.
     pub fn find(&self, text: &str) -> Vec<Range<usize>> {
-        // The sign of a cut.
-        let text = text.strip_suffix('…').unwrap_or(text);
+        let (text, is_cut) = match text.strip_suffix('…') {
+            Some(text) => (text, true),
+            None => (text, text.chars().nth(SHORTEST_CUT - 1).is_some()),
+        };
         let mut found = Vec::new();
         for (patterns, automaton, folded) in [
             (&self.spellings, &self.by_spelling, Folded::of as fn(&str) -> Folded),
@@ -62,7 +67,7 @@ impl Finder {
             for hit in automaton.find_overlapping_iter(&folded.text) {
                 note(&mut found, folded.place(hit.range()));
             }
-            found.extend(tail(&folded, patterns).map(|hit| folded.place(hit).start..text.len()));
+            found.extend(tail(&folded, patterns).filter(|_| is_cut).map(|hit| folded.place(hit).start..text.len()));
         }
         found.sort_by_key(|place| place.start);
         let mut apart = Vec::new();

@@ -325,8 +325,10 @@ mod tests {
             ("zip 90210", "zip •••"),
             (r#"{"q":"x\"y/z"}"#, r#"{"q":"•••"}"#),
             ("true 12", "true 12"),
-            ("cut off at DE89", "cut off at •••"),
-            ("cut off at DE8", "cut off at DE8"),
+            ("cut off at DE89…", "cut off at •••…"),
+            ("cut off at DE8…", "cut off at DE8…"),
+            ("DE89 is a whole word", "DE89 is a whole word"),
+            ("DE89", "DE89"),
         ] {
             assert_eq!(cover.text(text), expected);
         }
@@ -366,6 +368,20 @@ mod tests {
         ] {
             assert_eq!(cover.text(text), expected);
         }
+    }
+
+    #[test]
+    fn what_a_list_cut_is_covered_at_its_end() {
+        let cover = cover(r#"{"iban":"DE89370400"}"#, &["iban"]);
+        let long = format!("{} DE8937", "x".repeat(193));
+        assert_eq!(cover.text(&long), format!("{} •••", "x".repeat(193)));
+    }
+
+    #[test]
+    fn a_word_that_a_masked_value_begins_with_stays() {
+        let mut payload = Some(RawJson::stored(r#"{"invoice":34,"text":"INVOICE 34\nTotal: 120.00"}"#.to_owned()));
+        mask_payload(&mut payload, &["text".to_owned()]);
+        assert_eq!(payload.unwrap().as_str(), r#"{"invoice":34,"text":"•••"}"#);
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod audit;
 #[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../bulk.rs"]
 mod bulk;
+#[expect(clippy::duplicate_mod, reason = "written once for both databases")]
 #[path = "../canaries.rs"]
 mod canaries;
 mod claim;
